@@ -1,0 +1,329 @@
+/**
+ * The engine's face: everything the backend can ask of the native engine.
+ *
+ * Rows are token sequences without padding, stored end to end. A row of n tokens has n - 1 targets (its
+ * tokens 1..n-1), so a request with rows of lengths n_i has T = sum(n_i - 1) targets: every `[T]` array
+ * below follows that order, prompt targets included. `[N]` is one entry a row, `[S]` one entry a
+ * trajectory. Padding, packing and chunking are the engine's own affair.
+ *
+ * All calls resolve on the JS thread; the work happens on the engine's one thread, first come first
+ * served. Errors are `EngineError` with a code of `EngineErrorCode`.
+ */
+
+export type Device = 'cpu' | 'cuda' | 'metal';
+
+/** Storage and compute type of the base weights. On the CPU only `f32` is offered. */
+export type Dtype = 'f32' | 'bf16' | 'f16';
+
+export type EngineErrorCode =
+  | 'invalid_argument' // a request that makes no sense; `message` names the field
+  | 'device_unavailable' // the chosen device is not here; `message` lists what is
+  | 'invalid_file' // a malformed or hostile file; `message` names file, place and rule
+  | 'unsupported_model' // architecture or feature of a checkpoint that the engine does not run
+  | 'out_of_memory' // a limit was reached; says what was wanted and what the limit is
+  | 'cancelled'
+  | 'not_found' // an id that does not exist (any more)
+  | 'io' // the file system refused: message has path and errno
+  | 'non_finite' // loss or gradient not finite where that cannot be skipped
+  | 'internal';
+
+export class EngineError extends Error {
+  override name = 'EngineError';
+  constructor(
+    readonly code: EngineErrorCode,
+    message: string,
+    readonly hint?: string,
+  ) {
+    super(message);
+  }
+}
+
+declare const modelId: unique symbol;
+declare const adapterId: unique symbol;
+declare const optimizerId: unique symbol;
+export type ModelId = number & { [modelId]: true };
+export type AdapterId = number & { [adapterId]: true };
+export type OptimizerId = number & { [optimizerId]: true };
+
+export interface DeviceInfo {
+  device: Device;
+  available: boolean;
+  /** "Apple M3 Max", "NVIDIA H200", "CPU, 8 threads"; or why it is not available. */
+  description: string;
+  /** Bytes of memory the device can use in all; 0 where unknown. */
+  memoryBytes: number;
+}
+
+export interface EngineOptions {
+  device: Device;
+  /** MLX memory limit in bytes; default: 75 % of the device's memory. */
+  memoryLimitBytes?: number;
+  /** Limit of MLX's buffer cache in bytes; default: a quarter of the memory limit. */
+  cacheLimitBytes?: number;
+  /** Run every fused kernel's plain-op twin instead of the kernel. */
+  plainOps?: boolean;
+}
+
+export interface EngineStats {
+  device: Device;
+  activeBytes: number;
+  peakBytes: number;
+  cacheBytes: number;
+  memoryLimitBytes: number;
+  models: number;
+  adapters: number;
+  /** Jobs waiting, the running one included. */
+  jobs: number;
+}
+
+export interface ModelInfo {
+  id: ModelId;
+  family: string;
+  /** Parameters in all. */
+  parameters: number;
+  weightBytes: number;
+  dtype: Dtype;
+  vocabularySize: number;
+  hiddenSize: number;
+  layers: number;
+  /** Positions the model was made for (max_position_embeddings). */
+  contextLength: number;
+  tied: boolean;
+  /** Full names of linear modules a LoRA can attach to, e.g. `model.layers.0.self_attn.q_proj`. */
+  linearModules: string[];
+}
+
+export interface GgufContents {
+  /** Metadata values by key; arrays as arrays; numbers as numbers, u64 above 2^53 as bigint. */
+  metadata: Record<string, unknown>;
+  tensors: { name: string; type: string; shape: number[] }[];
+}
+
+/** peft.LoraConfig's fields of the same meaning (peft 0.21.2). */
+export interface LoraSpec {
+  rank: number;
+  alpha: number;
+  /** Module name suffixes ("q_proj"), or one string: a regular expression for the full name, or "all-linear". */
+  targetModules: string[] | string;
+  rslora?: boolean;
+  rankPattern?: Record<string, number>;
+  alphaPattern?: Record<string, number>;
+  layersToTransform?: number[];
+  /** Seed of A's initial values (kaiming uniform, as PEFT); B starts at 0. */
+  seed: number;
+}
+
+export interface AdapterInfo {
+  id: AdapterId;
+  model: ModelId;
+  parameters: number;
+  /** Modules with their rank and effective scale. */
+  modules: { name: string; rank: number; scale: number }[];
+}
+
+export interface Rows {
+  /** All rows' tokens end to end. */
+  ids: Int32Array;
+  /** [N] */
+  lengths: Int32Array;
+}
+
+export type FinishReason = 'stop' | 'length' | 'cancelled';
+
+export interface GenerateRequest {
+  model: ModelId;
+  /** null: the base model alone. */
+  adapter: AdapterId | null;
+  prompts: Int32Array[];
+  /** Completions of each prompt; a prompt is prefilled once for all of them. */
+  samplesPerPrompt: number;
+  maxNewTokens: number;
+  /** 0 is greedy. */
+  temperature: number;
+  /** 0 is off. */
+  topK?: number;
+  /** 1 is off. */
+  topP?: number;
+  /** 0 is off. */
+  minP?: number;
+  /** Generation of a row ends after any of these; the stop id is part of the row. */
+  stopIds: Int32Array;
+  /** Draws are a pure function of (seed, rollout id, token position). 0 <= seed < 2^53. */
+  seed: number;
+  /** [prompts * samplesPerPrompt], each below 2^32; default 0, 1, 2 ... */
+  rolloutIds?: Uint32Array;
+  /** Rows decoded at once at most; the rest wait their turn. Default: the memory model's choice. */
+  maxRows?: number;
+}
+
+export interface GeneratedRow {
+  prompt: number;
+  /** Without the prompt; the stop id included where it ended the row. */
+  ids: Int32Array;
+  /** Of each token under the distribution it was drawn from (temperature, filters, renormalised). */
+  logprob: Float32Array;
+  /** Of each token at T = 1, unfiltered. */
+  rawLogprob: Float32Array;
+  finish: FinishReason;
+}
+
+export interface GenerateResult {
+  /** prompt-major: rows of prompt 0 first. */
+  rows: GeneratedRow[];
+  seconds: number;
+  /** New tokens in all. */
+  tokens: number;
+}
+
+/** Tokens that appeared since the last progress call: parallel arrays. */
+export interface GenerateProgress {
+  row: Int32Array;
+  id: Int32Array;
+  /** Rows finished so far. */
+  finished: number;
+}
+
+export interface ScoreRequest {
+  model: ModelId;
+  adapter: AdapterId | null;
+  rows: Rows;
+  /** Logits are divided by it before the softmax. Default 1. */
+  temperature?: number;
+  entropy?: boolean;
+  /** Padded tokens forwarded at once at most. */
+  microTokens?: number;
+}
+
+export interface ScoreResult {
+  /** [T] */
+  logp: Float32Array;
+  /** [T], in nats. */
+  entropy?: Float32Array;
+}
+
+export interface LogitsRequest {
+  model: ModelId;
+  adapter: AdapterId | null;
+  rows: Rows;
+  /** 'all': every position, [sum(lengths), V]; 'last': [N, V]. For tests and export checks. */
+  positions: 'all' | 'last';
+}
+
+export type Trainable = { kind: 'adapter'; adapter: AdapterId } | { kind: 'full'; model: ModelId };
+
+/** AdamW as torch.optim.AdamW: f32 states, decoupled decay, bias correction. */
+export interface OptimizerSpec {
+  kind: 'adamw';
+  beta1: number;
+  beta2: number;
+  epsilon: number;
+  weightDecay: number;
+}
+
+export interface StepRequest {
+  optimizer: OptimizerId;
+  rows: Rows;
+  /** [N] trajectory of each row, 0..S-1; default: each row its own. */
+  trajectories?: Int32Array;
+  /** [S] group of each trajectory; default: all in group 0. Counted for the constant `groups`. */
+  groups?: Int32Array;
+  /** Hash-independent JSON of a LossProgram (shared/program). */
+  program: string;
+  /** Every input the program names and the engine does not make: [T], [S] or one number. */
+  inputs: Record<string, Float32Array>;
+  /** Trainer's logits are divided by it. */
+  temperature: number;
+  learningRate: number;
+  /** Clip the global gradient norm to it; null: no clipping. */
+  maxGradNorm: number | null;
+  /** Padded tokens forwarded and differentiated at once at most; changes memory, never the result. */
+  microTokens: number;
+  /** Accumulate only: no update (the caller ends with a request that updates). Default true. */
+  update?: boolean;
+}
+
+export interface StepResult {
+  loss: number;
+  metrics: Record<string, number>;
+  /** Global norm before clipping. */
+  gradNorm: number;
+  /** False where loss or gradient was not finite: nothing was changed. */
+  updated: boolean;
+  seconds: number;
+  /** Tokens forwarded, without padding. */
+  tokens: number;
+  peakBytes: number;
+}
+
+export interface ProgramRequest {
+  program: string;
+  /** All inputs, the engine's (logp, entropy ...) too, given as numbers. */
+  inputs: Record<string, Float32Array>;
+  /** [N] targets of each row (lengths - 1). */
+  targets: Int32Array;
+  trajectories?: Int32Array;
+  groups?: Int32Array;
+  /** Names of inputs to differentiate the loss by. */
+  gradients: string[];
+}
+
+export interface ProgramResult {
+  loss: number;
+  metrics: Record<string, number>;
+  gradients: Record<string, Float32Array>;
+}
+
+export interface Engine {
+  readonly device: Device;
+  stats(): Promise<EngineStats>;
+  /** Releases the buffer cache (between roles). */
+  clearCache(): Promise<void>;
+  resetPeak(): Promise<void>;
+
+  /** A folder with config.json and safetensors, or one .gguf file. Headers are validated first. */
+  loadModel(path: string, options?: { dtype?: Dtype }): Promise<ModelInfo>;
+  /** A new model with seeded random weights from a config.json's text (normal, std initializer_range). */
+  initModel(configJson: string, options: { seed: number; dtype?: Dtype }): Promise<ModelInfo>;
+  /** config.json and model.safetensors, as transformers names them. */
+  saveModel(model: ModelId, dir: string, options?: { dtype?: Dtype }): Promise<void>;
+  unloadModel(model: ModelId): Promise<void>;
+
+  createAdapter(model: ModelId, spec: LoraSpec): Promise<AdapterInfo>;
+  /** A PEFT folder: adapter_config.json and adapter_model.safetensors. */
+  loadAdapter(model: ModelId, dir: string): Promise<AdapterInfo>;
+  /** adapter_model.safetensors alone, f32, PEFT's keys. The caller writes the config and README. */
+  saveAdapter(adapter: AdapterId, file: string): Promise<void>;
+  /** max |B| by module: 0 means that the adapter does nothing there. */
+  adapterNorms(adapter: AdapterId): Promise<{ name: string; maxA: number; maxB: number }[]>;
+  unloadAdapter(adapter: AdapterId): Promise<void>;
+
+  generate(
+    request: GenerateRequest,
+    hooks?: { onProgress?: (p: GenerateProgress) => void; signal?: AbortSignal },
+  ): Promise<GenerateResult>;
+  score(request: ScoreRequest, hooks?: { signal?: AbortSignal }): Promise<ScoreResult>;
+  logits(request: LogitsRequest): Promise<Float32Array>;
+
+  createOptimizer(trainable: Trainable, spec: OptimizerSpec): Promise<OptimizerId>;
+  /** Moments and step count, one safetensors file. */
+  saveOptimizer(optimizer: OptimizerId, file: string): Promise<void>;
+  loadOptimizer(optimizer: OptimizerId, file: string): Promise<void>;
+  freeOptimizer(optimizer: OptimizerId): Promise<void>;
+  step(request: StepRequest, hooks?: { signal?: AbortSignal }): Promise<StepResult>;
+  /** Loss program alone, on given numbers: conformance and users' own algorithms. */
+  evaluateProgram(request: ProgramRequest): Promise<ProgramResult>;
+
+  /** Ends the thread; running jobs are cancelled. */
+  close(): Promise<void>;
+}
+
+export interface EngineModule {
+  /** Version of MLX the addon was built with, e.g. "0.32.4". */
+  mlxVersion: string;
+  devices(): DeviceInfo[];
+  createEngine(options: EngineOptions): Engine;
+  /** Metadata and tensor list of a GGUF file, validated, without loading weights. */
+  readGguf(file: string): GgufContents;
+  /** Validated safetensors header. */
+  readSafetensorsHeader(file: string): Record<string, { dtype: string; shape: number[]; bytes: number }>;
+}

@@ -1,0 +1,312 @@
+import { z } from 'zod';
+import { call, stream } from '../rpc/verb';
+import { Done, Empty, Id, Page, Problem } from './common';
+import { Mapping } from './datasets';
+import { RewardStatus } from './rewards';
+
+/** All choices of a run. The same object is the form's value, the run folder's config.yaml and the CLI's input. */
+export const RunConfig = z
+  .object({
+    format: z.literal(1).default(1),
+    name: z.string().min(1).max(120),
+    algorithm: z.string().min(1),
+    model: Id,
+    data: z
+      .object({
+        dataset: Id,
+        mapping: Mapping.default({}),
+        /** Held-out rows, measured before the first and after the last step; null: none. */
+        heldOut: z
+          .object({ dataset: Id, rows: z.number().int().min(1).max(4096).default(128) })
+          .nullable()
+          .default(null),
+      })
+      .strict(),
+    /** A saved reward by id, or its code; null where the algorithm needs none. */
+    reward: z
+      .union([z.object({ id: Id }).strict(), z.object({ code: z.string().max(256_000) }).strict()])
+      .nullable()
+      .default(null),
+    /** The algorithm's own settings (shared/algorithms), checked by its schema. */
+    params: z.record(z.string(), z.unknown()).default({}),
+    seed: z
+      .number()
+      .int()
+      .min(0)
+      .max(2 ** 31)
+      .default(0),
+    /** A checkpoint each so many steps; the last step always gets one. */
+    checkpointEvery: z.number().int().min(1).default(20),
+  })
+  .strict();
+export type RunConfig = z.output<typeof RunConfig>;
+export type RunConfigInput = z.input<typeof RunConfig>;
+
+export const RunStatus = z.enum([
+  'queued',
+  'preparing',
+  'running',
+  'paused',
+  'stopping',
+  'completed', // all steps done, finite, adapter saved and read back
+  'stopped', // ended early by the user, with what was learnt saved
+  'failed',
+  'interrupted', // the process died; resumes from its last checkpoint
+]);
+export type RunStatus = z.infer<typeof RunStatus>;
+
+export const RunPhase = z.enum([
+  'preparing',
+  'evaluate',
+  'rollout',
+  'reward',
+  'train',
+  'checkpoint',
+  'finishing',
+]);
+export type RunPhase = z.infer<typeof RunPhase>;
+
+/** Metric values by key `area/name`; NaN is kept. */
+export const Metrics = z.record(z.string(), z.union([z.number(), z.nan()]));
+export type Metrics = z.infer<typeof Metrics>;
+
+const seq = z.number().int();
+const at = z.number(); // milliseconds since 1970
+
+export const StepRow = z.object({
+  kind: z.literal('step'),
+  seq,
+  at,
+  step: z.number().int(),
+  metrics: Metrics,
+});
+export const StateRow = z.object({
+  kind: z.literal('state'),
+  seq,
+  at,
+  status: RunStatus,
+  message: z.string().optional(),
+});
+export const EventRow = z.object({
+  kind: z.literal('event'),
+  seq,
+  at,
+  step: z.number().int(),
+  level: z.enum(['info', 'warning', 'error']),
+  /** Stable name: 'reward_failing', 'zero_variance', 'truncated' ... */
+  code: z.string(),
+  message: z.string(),
+  hint: z.string().optional(),
+});
+export const EvaluationRow = z.object({
+  kind: z.literal('evaluation'),
+  seq,
+  at,
+  step: z.number().int(),
+  /** held_out/sampled, held_out/greedy ... */
+  metrics: Metrics,
+});
+export const CheckpointRow = z.object({
+  kind: z.literal('checkpoint'),
+  seq,
+  at,
+  step: z.number().int(),
+  bytes: z.number(),
+});
+export const StoredRow = z.discriminatedUnion('kind', [
+  StepRow,
+  StateRow,
+  EventRow,
+  EvaluationRow,
+  CheckpointRow,
+]);
+export type StoredRow = z.infer<typeof StoredRow>;
+
+/** Not stored: where the running step is. At most 10 a second. */
+export const Progress = z.object({
+  kind: z.literal('progress'),
+  phase: RunPhase,
+  step: z.number().int(),
+  steps: z.number().int(),
+  done: z.number(),
+  total: z.number(),
+  tokensPerSecond: z.number().nullable(),
+  etaSeconds: z.number().nullable(),
+});
+export type Progress = z.infer<typeof Progress>;
+
+/** Sent once, when everything stored so far has been replayed. */
+export const Live = z.object({ kind: z.literal('live') });
+export const FollowItem = z.discriminatedUnion('kind', [
+  StepRow,
+  StateRow,
+  EventRow,
+  EvaluationRow,
+  CheckpointRow,
+  Progress,
+  Live,
+]);
+export type FollowItem = z.infer<typeof FollowItem>;
+
+export const RunSummary = z.object({
+  id: Id,
+  name: z.string(),
+  algorithm: z.string(),
+  model: Id,
+  modelName: z.string(),
+  dataset: Id,
+  status: RunStatus,
+  message: z.string().optional(),
+  step: z.number().int(),
+  steps: z.number().int(),
+  /** Last value of the algorithm's headline metric, and up to 60 points of it for a sparkline. */
+  headline: z.object({ key: z.string(), value: z.number().nullable(), points: z.array(z.number()) }),
+  heldOut: z.object({ before: z.number().nullable(), after: z.number().nullable() }),
+  createdAt: z.number(),
+  endedAt: z.number().nullable(),
+  bytes: z.number(),
+  /** Place in the queue, 1 is next; null when not queued. */
+  queue: z.number().int().nullable(),
+});
+export type RunSummary = z.infer<typeof RunSummary>;
+
+export const Run = RunSummary.extend({
+  config: RunConfig,
+  rewardCode: z.string().nullable(),
+  folder: z.string(),
+  /** What the run was made with: versions, device, hashes of model, data, template and reward. */
+  provenance: z.record(z.string(), z.string()),
+  exports: z.array(
+    z.object({ path: z.string(), checkpoint: z.number().int(), at: z.number(), verified: z.boolean() }),
+  ),
+});
+export type Run = z.infer<typeof Run>;
+
+/** What a run will take, by owner. Bytes. */
+export const Estimate = z.object({
+  memory: z.object({
+    weights: z.number(),
+    adapter: z.number(),
+    optimizer: z.number(),
+    cache: z.number(),
+    activations: z.number(),
+    total: z.number(),
+  }),
+  availableBytes: z.number(),
+  secondsPerStep: z.number(),
+  totalSeconds: z.number(),
+  diskBytes: z.number(),
+  /** Rollouts in all, null for algorithms without. */
+  rollouts: z.number().nullable(),
+  problems: z.array(Problem),
+});
+export type Estimate = z.infer<typeof Estimate>;
+
+export const RolloutSort = z.enum(['order', 'reward', 'length', 'advantage']);
+export const Rollout = z.object({
+  /** Number within the run, unique. */
+  id: z.number().int(),
+  step: z.number().int(),
+  group: z.number().int(),
+  index: z.number().int(),
+  line: z.number().int(),
+  prompt: z.string(),
+  completion: z.string(),
+  answer: z.string().nullable(),
+  reward: z.number().nullable(),
+  status: RewardStatus,
+  error: z.string().optional(),
+  advantage: z.number().nullable(),
+  length: z.number().int(),
+  finish: z.enum(['stop', 'length', 'cancelled']),
+  meanLogp: z.number(),
+});
+export type Rollout = z.infer<typeof Rollout>;
+
+/** One rollout token by token. */
+export const RolloutTokens = z.object({
+  ids: z.instanceof(Int32Array),
+  pieces: z.array(z.string()),
+  logp: z.instanceof(Float32Array),
+});
+export type RolloutTokens = z.infer<typeof RolloutTokens>;
+
+export const ExportProgress = z.discriminatedUnion('kind', [
+  z.object({
+    kind: z.literal('progress'),
+    phase: z.enum(['writing', 'verifying']),
+    done: z.number(),
+    total: z.number(),
+  }),
+  z.object({
+    kind: z.literal('done'),
+    path: z.string(),
+    files: z.array(z.object({ name: z.string(), bytes: z.number() })),
+    /** Reloaded in a fresh process: largest logit difference to the live policy, and to the base. */
+    maxDifferenceLive: z.number(),
+    maxDifferenceBase: z.number(),
+    verified: z.boolean(),
+    message: z.string().optional(),
+  }),
+]);
+export type ExportProgress = z.infer<typeof ExportProgress>;
+
+export const runs = {
+  list: call(Empty, z.array(RunSummary)),
+  get: call(z.object({ id: Id }), Run),
+  /** Checks without starting: problems by field, memory and time. */
+  estimate: call(RunConfig, Estimate),
+  start: call(RunConfig, z.object({ id: Id, queued: z.boolean() })),
+  /** Stored rows with seq > after, then live ones. A finished run's stream ends. */
+  follow: stream(z.object({ id: Id, after: z.number().int().min(0).default(0) }), FollowItem),
+  pause: call(z.object({ id: Id }), Done),
+  resume: call(z.object({ id: Id }), Done),
+  /** Ends at the next safe point; what was learnt is saved as a checkpoint. */
+  stop: call(z.object({ id: Id }), Done),
+  remove: call(z.object({ id: Id }), Done),
+  rename: call(z.object({ id: Id, name: z.string().min(1).max(120) }), Done),
+  rollouts: call(
+    z.object({
+      id: Id,
+      step: z.number().int().optional(),
+      group: z.number().int().optional(),
+      search: z.string().max(200).optional(),
+      sort: RolloutSort.default('order'),
+      descending: z.boolean().default(false),
+      ...Page,
+    }),
+    z.object({ total: z.number().int(), rollouts: z.array(Rollout) }),
+  ),
+  /** Groups by step: for the heat strip and the list. */
+  groups: call(
+    z.object({ id: Id, step: z.number().int().optional(), ...Page }),
+    z.object({
+      total: z.number().int(),
+      groups: z.array(
+        z.object({
+          step: z.number().int(),
+          group: z.number().int(),
+          prompt: z.string(),
+          size: z.number().int(),
+          rewardMean: z.number().nullable(),
+          rewardMin: z.number().nullable(),
+          rewardMax: z.number().nullable(),
+        }),
+      ),
+    }),
+  ),
+  tokens: call(z.object({ id: Id, rollout: z.number().int() }), RolloutTokens),
+  checkpoints: call(
+    z.object({ id: Id }),
+    z.array(
+      z.object({ step: z.number().int(), bytes: z.number(), at: z.number(), reward: z.number().nullable() }),
+    ),
+  ),
+  /** A PEFT folder; `path` under an allowed root, default: the run's own exports folder. */
+  export: stream(
+    z.object({ id: Id, checkpoint: z.number().int().optional(), path: z.string().optional() }),
+    ExportProgress,
+  ),
+  /** The configuration as the YAML that `atelier run` takes. */
+  yaml: call(RunConfig, z.object({ yaml: z.string() })),
+};
