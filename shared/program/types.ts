@@ -1,0 +1,84 @@
+/**
+ * A loss as data. A program is a list of nodes over token vectors, sequence vectors and scalars; its value is
+ * a sum of loss terms, each the sum of a vector divided by a scalar that is constant over the whole optimiser
+ * step. So any split into micro-batches, packed rows or devices adds up to the same number.
+ *
+ * Shapes: `T` one entry a target token (prompt targets included, padding never); `S` one entry a trajectory;
+ * `S/n` one entry for each n consecutive trajectories (pairs, triples); `scalar`.
+ */
+export const PROGRAM_VERSION = 1;
+
+export type Shape = 'T' | 'S' | 'scalar' | `S/${number}`;
+
+/** `number` is real-valued; `mask` is 0 or 1 and never differentiated. */
+export type Kind = 'number' | 'mask';
+
+/** Who makes an input: the engine in the same step, the caller for each batch, or a param of the run. */
+export type Source = 'engine' | 'data' | 'param';
+
+export interface ProgramInput {
+  name: string;
+  shape: Shape;
+  kind: Kind;
+  from: Source;
+}
+
+export interface ProgramNode {
+  op: string;
+  /** Positions of earlier nodes. */
+  args?: number[];
+  /** `input`: its name. */
+  name?: string;
+  /** `const`: a finite number. */
+  value?: number;
+  /** `part`: which of the n. */
+  k?: number;
+  /** `part`, `unpart`: how many trajectories belong together. */
+  n?: number;
+}
+
+/** sum(value) / over. */
+export interface LossTerm {
+  name: string;
+  /** A number node of shape T, S or S/n. */
+  value: number;
+  /** A scalar number node. */
+  over: number;
+}
+
+/**
+ * mean: sum(value * weight) / sum(weight); sum: sum(value * weight); min, max: over entries with weight > 0;
+ * value: a scalar as it is. Where nothing has weight, mean, min and max are NaN.
+ */
+export interface MetricTerm {
+  name: string;
+  reduce: 'mean' | 'sum' | 'min' | 'max' | 'value';
+  value: number;
+  /** A mask or number node of the value's shape; absent: every entry weighs 1. */
+  weight?: number;
+}
+
+export interface LossProgram {
+  version: typeof PROGRAM_VERSION;
+  inputs: ProgramInput[];
+  nodes: ProgramNode[];
+  loss: LossTerm[];
+  metrics: MetricTerm[];
+}
+
+/** What the engine can make from a forward pass. `built` is false where the engine does not make it yet. */
+export const ENGINE_QUANTITIES: Record<string, { shape: Shape; built: boolean; help: string }> = {
+  logp: { shape: 'T', built: true, help: 'log-probability of the target token' },
+  entropy: { shape: 'T', built: true, help: 'entropy of the next-token distribution, in nats' },
+  meanLogp: { shape: 'T', built: false, help: 'mean over the vocabulary of the log-probabilities' },
+  logSumSqProbs: { shape: 'T', built: false, help: 'log of the sum over the vocabulary of squared probabilities' },
+  correct: { shape: 'T', built: false, help: '1 where the most probable token is the target' },
+  jsd: { shape: 'T', built: false, help: 'generalised Jensen-Shannon divergence against a teacher' },
+  topkDivergence: { shape: 'T', built: false, help: "divergence on the student's k most probable tokens" },
+  value: { shape: 'T', built: false, help: "the critic's value before each target token" },
+  score: { shape: 'S', built: false, help: "the reward model's score at the last target token" },
+};
+
+export class ProgramError extends Error {
+  override name = 'ProgramError';
+}
