@@ -18,6 +18,8 @@
 
 #include <mlx/mlx.h>
 
+#include "program/node.h"
+
 namespace atelier::program {
 
 namespace mx = mlx::core;
@@ -60,10 +62,6 @@ struct Value {
 
 // Metric parts in f64, as they add up over micro-batches.
 using Parts = std::vector<std::pair<double, double>>;
-
-struct Node;
-struct Term;
-struct Metric;
 
 class Program {
  public:
