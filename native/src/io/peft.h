@@ -1,0 +1,49 @@
+#pragma once
+
+#include "core/params.h"
+#include "nn/linear.h"
+#include "nn/lora.h"
+
+#include <map>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace atelier {
+
+/** The fields of peft.LoraConfig (peft 0.21.2) that decide what an adapter computes. */
+struct LoraConfig {
+  int rank = 8;
+  double alpha = 8;
+  /** Name suffixes, or one string: a regular expression for the whole name, or "all-linear". */
+  std::variant<std::vector<std::string>, std::string> target_modules;
+  bool rslora = false;
+  std::map<std::string, int> rank_pattern;
+  std::map<std::string, double> alpha_pattern;
+  /** Layer indices; absent = all. */
+  std::optional<std::vector<int>> layers_to_transform;
+};
+
+/**
+ * Which modules the configuration adapts and how, by PEFT's rules. Throws invalid_argument where nothing
+ * matches and unsupported_model where a target is a module that LoRA does not run on here (embeddings, head).
+ */
+LoraSites lora_sites(const LoraConfig& config, const std::vector<LinearModule>& modules);
+
+struct Adapter {
+  LoraSites sites;
+  /** By the names of nn/lora.h, f32. */
+  Params params;
+};
+
+/**
+ * A PEFT folder: adapter_config.json and adapter_model.safetensors. A feature that is not run here (DoRA,
+ * modules_to_save, a trained bias ...), a missing, a misshapen or an unknown tensor is an error.
+ */
+Adapter load_adapter(const std::string& dir, const std::vector<LinearModule>& modules);
+
+/** adapter_model.safetensors as PEFT writes it: keys `base_model.model.<module>.lora_A.weight`, f32. */
+void save_adapter(const Params& params, const std::string& file);
+
+} // namespace atelier

@@ -1,0 +1,26 @@
+#pragma once
+
+#include "models/model.h"
+
+#include <memory>
+#include <string>
+
+namespace atelier {
+
+/** A model with its weights, in the engine's form (Model::stack). */
+struct LoadedModel {
+  std::shared_ptr<const Model> model;
+  Params weights;
+  mx::Dtype dtype = mx::float32;
+};
+
+/** A folder with config.json and safetensors, or one .gguf file. Headers are validated before any tensor. */
+LoadedModel load_model(const std::string& path, mx::Dtype dtype);
+
+/** Seeded random weights: normal with initializer_range, norms 1, a function of (seed, tensor) alone. */
+LoadedModel init_model(const std::string& config_json, uint64_t seed, mx::Dtype dtype);
+
+/** config.json and model.safetensors as transformers names them; `dir` must exist. */
+void save_model(const LoadedModel& model, const std::string& dir, mx::Dtype dtype);
+
+} // namespace atelier

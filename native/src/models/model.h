@@ -1,0 +1,91 @@
+#pragma once
+
+#include "core/params.h"
+#include "models/config.h"
+#include "nn/kv_cache.h"
+#include "nn/linear.h"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace atelier {
+
+struct TensorSpec {
+  std::string name;
+  mx::Shape shape;
+};
+
+/**
+ * A decoder-only language model: pure functions of (weights, lora, input). It holds no arrays: base weights
+ * and the stacked adapter (nn/lora.h) come as arguments, so that the same forward serves generation,
+ * scoring and training, and gradients flow to whatever is differentiated.
+ *
+ * `weights` are in the engine's form: transformers' names, with q/k/v and gate/up stacked (`stack`).
+ * B batch, L length, D hidden, V vocabulary.
+ */
+class Model {
+ public:
+  explicit Model(ModelConfig config) : config_(std::move(config)) {}
+  virtual ~Model() = default;
+
+  const ModelConfig& config() const {
+    return config_;
+  }
+
+  /** Every tensor of a checkpoint, by transformers' names. */
+  virtual std::vector<TensorSpec> tensors() const = 0;
+  /** Modules that LoRA can attach to. */
+  virtual std::vector<LinearModule> linears() const = 0;
+  /** transformers' tensors -> the engine's; `unstack` is its inverse. Both are linear and differentiable. */
+  virtual Params stack(const Params& checkpoint) const = 0;
+  virtual Params unstack(const Params& weights) const = 0;
+
+  /** What the layers of one forward share: angles, mask, cache. */
+  struct Pass {
+    /** [B or 1, 1, L, D/2], f32. */
+    mx::array cos, sin;
+    /** Boolean or additive, broadcastable to [B, H, L, S]; none with `causal` = causal, else nothing hidden. */
+    std::optional<mx::array> mask;
+    bool causal;
+    KvCache* cache;
+  };
+
+  /**
+   * Final-norm hidden states [B, L, D] of ids_BL (int32).
+   *
+   * Without a cache: positions 0..L-1, causal. Rows padded on the right need nothing more, since no real token
+   * sees what comes after it. `mask` (boolean or additive [B, 1, L, L], every query sees something) replaces
+   * the causal one, e.g. for packed rows; positions need not restart there, rope is relative.
+   * With a cache: the L tokens go into slots [length, length + L) of every row and see their row's slots.
+   */
+  mx::array hidden(
+      const Params& weights,
+      const Params& lora,
+      const mx::array& ids_BL,
+      KvCache* cache = nullptr,
+      std::optional<mx::array> mask = std::nullopt) const;
+
+  /** The steps of `hidden`, for callers that recompute layers or want every layer's output. */
+  virtual Pass begin(const mx::array& ids_BL, KvCache* cache, std::optional<mx::array> mask) const = 0;
+  virtual mx::array embed(const Params& weights, const mx::array& ids_BL) const = 0;
+  virtual mx::array
+  layer(int index, const Params& weights, const Params& lora, const mx::array& x_BLD, const Pass& pass) const = 0;
+  virtual mx::array final_norm(const Params& weights, const mx::array& x_BLD) const = 0;
+  /** Moves the cache on after the last layer. */
+  void finish(const mx::array& ids_BL, const Pass& pass) const;
+
+  /** [V, D]: the embedding itself where it is tied. Logits are hidden · headᵀ, in f32. */
+  const mx::array& head(const Params& weights) const;
+  /** Name of `head` in the weights. */
+  std::string head_name() const;
+
+  /** f32 logits [..., V] of hidden states [..., D]. */
+  mx::array logits(const Params& weights, const mx::array& hidden) const;
+
+ private:
+  ModelConfig config_;
+};
+
+} // namespace atelier

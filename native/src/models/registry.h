@@ -1,0 +1,20 @@
+#pragma once
+
+#include "models/model.h"
+
+#include <memory>
+#include <string>
+
+namespace atelier {
+
+/**
+ * The model of a config.json's text, either form (rope_parameters, or rope_theta and rope_scaling).
+ * Throws unsupported_model where the family or one of its features is not run, invalid_file where a value is
+ * missing or senseless; `where` names the file in messages.
+ */
+std::shared_ptr<const Model> make_model(const std::string& config_json, const std::string& where);
+
+/** The model of an already read configuration. */
+std::shared_ptr<const Model> make_model(const ModelConfig& config);
+
+} // namespace atelier
