@@ -1,8 +1,7 @@
 #pragma once
 
+#include "core/modules.h"
 #include "core/params.h"
-#include "nn/linear.h"
-#include "nn/lora.h"
 
 #include <map>
 #include <optional>
@@ -33,7 +32,7 @@ LoraSites lora_sites(const LoraConfig& config, const std::vector<LinearModule>& 
 
 struct Adapter {
   LoraSites sites;
-  /** By the names of nn/lora.h, f32. */
+  /** By the names of core/modules.h, f32. */
   Params params;
 };
 

@@ -1,9 +1,9 @@
 #pragma once
 
+#include "core/modules.h"
 #include "core/params.h"
 #include "models/config.h"
 #include "nn/kv_cache.h"
-#include "nn/linear.h"
 
 #include <memory>
 #include <optional>

@@ -3,24 +3,8 @@
 #include "core/params.h"
 
 #include <string>
-#include <vector>
 
 namespace atelier {
-
-/**
- * A linear module as transformers names it, and where its rows stand in the engine's product: modules that
- * read the same input (q, k, v; gate, up) are stacked into one matrix, so that they cost one product.
- */
-struct LinearModule {
-  /** transformers' full name, e.g. `model.layers.0.self_attn.q_proj`. */
-  std::string name;
-  /** The product that computes it, e.g. `model.layers.0.self_attn.qkv_proj`. */
-  std::string product;
-  int in;
-  int out;
-  /** Its outputs are [row, row + out) of the product's. */
-  int row;
-};
 
 /**
  * x [..., in] times the product's matrix: y = x Wᵀ + (x Aᵀ) Bᵀ, the second term where `lora` has the product.

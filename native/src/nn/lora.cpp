@@ -2,14 +2,6 @@
 
 namespace atelier {
 
-std::string lora_a(const std::string& module) {
-  return module + ".lora_A.weight";
-}
-
-std::string lora_b(const std::string& module) {
-  return module + ".lora_B.weight";
-}
-
 Params stack_lora(
     const std::vector<LinearModule>& modules,
     const LoraSites& sites,
