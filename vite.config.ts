@@ -1,0 +1,17 @@
+import react from '@vitejs/plugin-react';
+import { defineConfig } from 'vite';
+
+export default defineConfig({
+  root: 'renderer',
+  plugins: [react()],
+  build: {
+    outDir: '../dist/renderer',
+    emptyOutDir: true,
+    // The page's CSP allows no data: URL but for images.
+    assetsInlineLimit: 0,
+    modulePreload: { polyfill: false },
+    target: 'chrome134',
+    reportCompressedSize: false,
+    chunkSizeWarningLimit: 2000,
+  },
+});
