@@ -6,3 +6,9 @@ interface AbortSignal {
   removeEventListener(type: 'abort', listener: () => void): void;
   throwIfAborted(): void;
 }
+declare class AbortController {
+  readonly signal: AbortSignal;
+  abort(reason?: unknown): void;
+}
+declare function setTimeout(callback: () => void, milliseconds: number): unknown;
+declare function clearTimeout(timer: unknown): void;

@@ -1,0 +1,355 @@
+import type { z } from 'zod';
+import type { Call, Stream } from '../../rpc/verb';
+import { contract, type AtelierContract } from '../index';
+
+type Samples = {
+  [D in keyof AtelierContract]: {
+    [V in keyof AtelierContract[D]]: AtelierContract[D][V] extends Call<infer I, infer O>
+      ? { input: z.input<I>; output: z.input<O> }
+      : AtelierContract[D][V] extends Stream<infer I, infer O>
+        ? { input: z.input<I>; items: z.input<O>[] }
+        : never;
+  };
+};
+
+const at = 1_790_000_000_000;
+const config = {
+  name: 'Carry the one',
+  algorithm: 'grpo',
+  model: 'abacus',
+  data: { dataset: 'sums', mapping: { prompt: 'prompt', answer: 'answer' } },
+  reward: { id: 'sums' },
+  params: { groupSize: 8 },
+};
+const summary = {
+  id: 'carry-the-one-7k2m',
+  name: 'Carry the one',
+  algorithm: 'grpo',
+  model: 'abacus',
+  modelName: 'Abacus',
+  dataset: 'sums',
+  status: 'running' as const,
+  step: 3,
+  steps: 80,
+  headline: { key: 'reward/mean', value: 0.4, points: [0.3, 0.35, 0.4] },
+  heldOut: { before: 0.36, after: null },
+  createdAt: at,
+  endedAt: null,
+  bytes: 123_456,
+  queue: null,
+};
+const model = {
+  id: 'abacus',
+  name: 'Abacus',
+  source: 'bundled' as const,
+  format: 'safetensors' as const,
+  path: 'resources/models/abacus',
+  state: 'ready' as const,
+  family: 'qwen3',
+  parameters: 1_600_000,
+  bytes: 3_200_000,
+  contextLength: 512,
+  vocabularySize: 96,
+  hiddenSize: 160,
+  layers: 4,
+  hasChatTemplate: true,
+  addedAt: at,
+};
+const dataset = {
+  id: 'sums',
+  name: 'Sums',
+  source: 'bundled' as const,
+  path: 'resources/datasets/sums.jsonl',
+  state: 'ready' as const,
+  rows: 2,
+  bytes: 90,
+  columns: [{ name: 'prompt', type: 'string' as const, filled: 1, sample: '47 + 38' }],
+  type: 'prompt-only' as const,
+  suggestedMapping: { prompt: 'prompt' },
+  problems: { count: 1, first: [{ line: 3, message: 'not JSON' }] },
+  heldOut: null,
+  suggestedReward: 'sums',
+  addedAt: at,
+};
+const reward = {
+  id: 'sums',
+  name: 'Sums',
+  source: 'bundled' as const,
+  language: 'typescript' as const,
+  code: 'export default () => 1;',
+  hash: '00ff',
+  updatedAt: at,
+};
+const rollout = {
+  id: 17,
+  step: 2,
+  group: 1,
+  index: 0,
+  line: 4,
+  prompt: '47 + 38',
+  completion: '85',
+  answer: '85',
+  reward: 1,
+  status: 'ok' as const,
+  advantage: 0.7,
+  length: 2,
+  finish: 'stop' as const,
+  meanLogp: -0.3,
+};
+const scored = {
+  index: 0,
+  line: 4,
+  group: 0,
+  prompt: '47 + 38',
+  completion: '85',
+  answer: '85',
+  finish: 'stop' as const,
+  reward: null,
+  status: 'timeout' as const,
+  error: 'took longer than 2 s',
+  milliseconds: 2000,
+};
+
+/** A valid request and answer of every verb, for tests of the wire and of screens. */
+export const samples: Samples = {
+  runs: {
+    list: { input: {}, output: [summary] },
+    get: {
+      input: { id: summary.id },
+      output: {
+        ...summary,
+        config,
+        rewardCode: reward.code,
+        folder: '~/runs/x',
+        provenance: { mlx: '0.32.4' },
+        exports: [{ path: '~/runs/x/exports/1', checkpoint: 80, at, verified: true }],
+      },
+    },
+    estimate: {
+      input: config,
+      output: {
+        memory: { weights: 6, adapter: 1, optimizer: 2, cache: 3, activations: 4, total: 16 },
+        availableBytes: 2 ** 33,
+        secondsPerStep: 1.2,
+        totalSeconds: 96,
+        diskBytes: 1000,
+        rollouts: 5120,
+        problems: [{ level: 'error', path: 'params.groupSize', message: 'at least 2' }],
+      },
+    },
+    start: { input: config, output: { id: summary.id, queued: false } },
+    follow: {
+      input: { id: summary.id, after: 4 },
+      items: [
+        { kind: 'state', seq: 5, at, status: 'running' },
+        { kind: 'step', seq: 6, at, step: 1, metrics: { 'reward/mean': 0.3, 'policy/kl': Number.NaN } },
+        { kind: 'event', seq: 7, at, step: 1, level: 'warning', code: 'zero_variance', message: 'half' },
+        { kind: 'evaluation', seq: 8, at, step: 0, metrics: { 'held_out/sampled': 0.36 } },
+        { kind: 'checkpoint', seq: 9, at, step: 1, bytes: 99 },
+        { kind: 'live' },
+        {
+          kind: 'progress',
+          phase: 'rollout',
+          step: 2,
+          steps: 80,
+          done: 12,
+          total: 64,
+          tokensPerSecond: 900.5,
+          etaSeconds: null,
+        },
+      ],
+    },
+    pause: { input: { id: summary.id }, output: {} },
+    resume: { input: { id: summary.id }, output: {} },
+    stop: { input: { id: summary.id }, output: {} },
+    remove: { input: { id: summary.id }, output: {} },
+    rename: { input: { id: summary.id, name: 'Carried' }, output: {} },
+    rollouts: {
+      input: { id: summary.id, step: 2, sort: 'reward' },
+      output: { total: 1, rollouts: [rollout] },
+    },
+    groups: {
+      input: { id: summary.id },
+      output: {
+        total: 1,
+        groups: [
+          { step: 2, group: 1, prompt: '47 + 38', size: 8, rewardMean: 0.5, rewardMin: 0, rewardMax: 1 },
+        ],
+      },
+    },
+    tokens: {
+      input: { id: summary.id, rollout: 17 },
+      output: {
+        ids: Int32Array.of(5, -1, 2 ** 31 - 1),
+        pieces: ['8', '5', '<end>'],
+        logp: Float32Array.of(-0.25, Number.NaN, -Infinity),
+      },
+    },
+    checkpoints: { input: { id: summary.id }, output: [{ step: 20, bytes: 99, at, reward: null }] },
+    export: {
+      input: { id: summary.id },
+      items: [
+        { kind: 'progress', phase: 'writing', done: 0, total: 3 },
+        {
+          kind: 'done',
+          path: '~/runs/x/exports/1',
+          files: [{ name: 'adapter_model.safetensors', bytes: 99 }],
+          maxDifferenceLive: 0,
+          maxDifferenceBase: 3.5,
+          verified: true,
+        },
+      ],
+    },
+    yaml: { input: config, output: { yaml: 'name: Carry the one\n' } },
+  },
+  models: {
+    list: { input: {}, output: [model] },
+    add: { input: { path: '/models/x' }, output: model },
+    remove: { input: { id: 'abacus' }, output: {} },
+    adapters: {
+      input: {},
+      output: [
+        {
+          run: summary.id,
+          runName: 'Carry the one',
+          checkpoint: 80,
+          model: 'abacus',
+          step: 80,
+          reward: 0.9,
+          bytes: 99,
+          createdAt: at,
+        },
+      ],
+    },
+    roots: { input: {}, output: ['/models'] },
+    browse: {
+      input: { path: '/models' },
+      output: {
+        path: '/models',
+        parent: null,
+        entries: [{ name: 'x', path: '/models/x', kind: 'folder', bytes: null, looksLike: 'model' }],
+      },
+    },
+  },
+  datasets: {
+    list: { input: {}, output: [dataset] },
+    add: { input: { path: '/data/sums.jsonl' }, output: dataset },
+    remove: { input: { id: 'sums' }, output: {} },
+    rows: {
+      input: { id: 'sums', offset: 0, limit: 10 },
+      output: { total: 1, rows: [{ line: 1, row: { prompt: '47 + 38', nested: { a: [1, null, 'x'] } } }] },
+    },
+    preview: {
+      input: { id: 'sums', model: 'abacus', mapping: { prompt: 'prompt' }, algorithm: 'grpo' },
+      output: {
+        total: 1,
+        rows: [
+          {
+            line: 1,
+            text: '47',
+            pieces: ['4', '7'],
+            ids: Int32Array.of(4, 7),
+            lossMask: Uint8Array.of(0, 1),
+            truncated: false,
+          },
+        ],
+      },
+    },
+    uploadBegin: { input: { name: 'sums.jsonl', bytes: 3 }, output: { upload: 'u1' } },
+    uploadChunk: {
+      input: { upload: 'u1', offset: 0, data: Uint8Array.of(0, 128, 255) },
+      output: { received: 3 },
+    },
+    uploadEnd: { input: { upload: 'u1' }, output: dataset },
+  },
+  rewards: {
+    list: { input: {}, output: [reward] },
+    save: { input: { name: 'Sums', code: reward.code }, output: { ...reward, source: 'user' } },
+    remove: { input: { id: 'sums' }, output: {} },
+    check: { input: { code: 'x' }, output: { problems: [{ line: 1, column: 1, message: 'no default' }] } },
+    test: {
+      input: { code: 'x', model: 'abacus', dataset: 'sums', mapping: {} },
+      items: [
+        { kind: 'progress', phase: 'generating', done: 1, total: 16 },
+        { kind: 'samples', samples: [scored] },
+      ],
+    },
+    score: {
+      input: {
+        code: 'x',
+        dataset: 'sums',
+        mapping: {},
+        samples: [{ line: 1, prompt: '47 + 38', completion: '85' }],
+      },
+      output: [{ reward: 1, status: 'ok', milliseconds: 0.4 }],
+    },
+  },
+  chat: {
+    say: {
+      input: {
+        model: 'abacus',
+        adapter: { run: summary.id },
+        messages: [{ role: 'user', content: '47 + 38' }],
+      },
+      items: [
+        { kind: 'loading' },
+        { kind: 'text', text: '85' },
+        { kind: 'done', finish: 'stop', tokens: 3, promptTokens: 9, tokensPerSecond: 500 },
+      ],
+    },
+  },
+  system: {
+    info: {
+      input: {},
+      output: {
+        version: '0.1.0',
+        commit: 'abc',
+        host: 'web',
+        platform: 'linux-x64',
+        mlx: '0.32.4',
+        device: 'cpu',
+        devices: [{ device: 'cpu', available: true, description: 'CPU, 2 threads', memoryBytes: 2 ** 34 }],
+        folder: '~/.local/share/atelier',
+      },
+    },
+    follow: {
+      input: {},
+      items: [
+        {
+          engine: 'busy',
+          memory: { engineBytes: 1, peakBytes: 2, limitBytes: 3, freeBytes: 4, totalBytes: 5 },
+          diskFreeBytes: 6,
+          activeRun: {
+            id: summary.id,
+            name: 'Carry the one',
+            step: 3,
+            steps: 80,
+            status: 'running',
+            etaSeconds: 60,
+          },
+          queued: 0,
+        },
+      ],
+    },
+    checks: { input: {}, output: [{ id: 'disk', label: 'Disk', state: 'ok', detail: '20 GB free' }] },
+    settings: { input: {}, output: { memoryLimitBytes: null, storeTokens: true, keepCheckpoints: 2 } },
+    saveSettings: { input: { keepCheckpoints: 3 }, output: {} },
+    diagnostics: { input: {}, output: { text: 'Atelier 0.1.0' } },
+  },
+};
+
+/** Every verb once, as `domain.verb` with its sample. */
+export function everyVerb() {
+  return Object.entries(contract).flatMap(([domain, verbs]) =>
+    Object.entries(verbs).map(([name, verb]) => ({
+      domain,
+      name,
+      verb,
+      sample: (samples as Record<string, Record<string, unknown>>)[domain]![name] as {
+        input: unknown;
+        output?: unknown;
+        items?: unknown[];
+      },
+    })),
+  );
+}
