@@ -3,9 +3,9 @@
 #include "core/modules.h"
 #include "core/params.h"
 
-#include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -18,11 +18,15 @@ struct LoraConfig {
   /** Name suffixes, or one string: a regular expression for the whole name, or "all-linear". */
   std::variant<std::vector<std::string>, std::string> target_modules;
   bool rslora = false;
-  std::map<std::string, int> rank_pattern;
-  std::map<std::string, double> alpha_pattern;
+  /** Regular expression for the end of a name -> value; the first that matches counts. */
+  std::vector<std::pair<std::string, int>> rank_pattern;
+  std::vector<std::pair<std::string, double>> alpha_pattern;
   /** Layer indices; absent = all. */
   std::optional<std::vector<int>> layers_to_transform;
 };
+
+/** adapter_config.json; what is not run here is unsupported_model, never ignored. */
+LoraConfig read_lora_config(const std::string& file);
 
 /**
  * Which modules the configuration adapts and how, by PEFT's rules. Throws invalid_argument where nothing

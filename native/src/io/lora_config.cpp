@@ -1,0 +1,104 @@
+#include "core/error.h"
+#include "core/text.h"
+#include "io/file.h"
+#include "io/json.h"
+#include "io/peft.h"
+
+#include <set>
+
+namespace atelier {
+namespace {
+
+// Fields of peft 0.21.2's LoraConfig that change nothing in what an adapter computes.
+const std::set<std::string> without_effect = {
+    "auto_mapping", "base_model_name_or_path", "ensure_weight_tying", "inference_mode", "lora_dropout",
+    "megatron_core", "peft_type", "peft_version", "qalora_group_size", "revision", "task_type", "corda_config",
+    "eva_config", "loftq_config", "lora_ga_config", "runtime_config", "layers_pattern"};
+const std::set<std::string> read_here = {
+    "r", "lora_alpha", "target_modules", "use_rslora", "rank_pattern", "alpha_pattern", "layers_to_transform",
+    "bias", "init_lora_weights"};
+
+bool is_off(const Json& value) {
+  return value.is_null() || value == false || ((value.is_array() || value.is_object()) && value.empty());
+}
+
+template <class T>
+T get(const Json& json, const char* key, const std::string& file) {
+  try {
+    return json.at(key).get<T>();
+  } catch (const Json::exception&) {
+    throw Error(ErrorCode::invalid_file, file + ": " + quoted(key) + " is missing or has the wrong type");
+  }
+}
+
+template <class T>
+std::vector<std::pair<std::string, T>> get_pattern(const Json& json, const char* key, const std::string& file) {
+  std::vector<std::pair<std::string, T>> out;
+  if (!json.contains(key) || json[key].is_null()) {
+    return out;
+  }
+  if (!json[key].is_object()) {
+    throw Error(ErrorCode::invalid_file, file + ": " + quoted(key) + " must be an object");
+  }
+  for (const auto& [name, value] : json[key].items()) {
+    if (!value.is_number()) {
+      throw Error(ErrorCode::invalid_file, file + ": " + quoted(key) + ": " + quoted(name) + " must be a number");
+    }
+    out.emplace_back(name, value.template get<T>());
+  }
+  return out;
+}
+
+} // namespace
+
+LoraConfig read_lora_config(const std::string& file) {
+  const Json json = parse_json(read_text(file, 10'000'000), file, 16);
+  if (!json.is_object()) {
+    throw Error(ErrorCode::invalid_file, file + ": is not a JSON object");
+  }
+  auto unsupported = [&](const std::string& what) {
+    throw Error(ErrorCode::unsupported_model, file + ": " + what + " is not supported");
+  };
+  if (get<std::string>(json, "peft_type", file) != "LORA") {
+    unsupported("peft_type " + quoted(json["peft_type"].get<std::string>()));
+  }
+  for (const auto& [key, value] : json.items()) {
+    if (without_effect.count(key) || read_here.count(key) || is_off(value)) {
+      continue;
+    }
+    unsupported(quoted(key) + " = " + value.dump().substr(0, 80));
+  }
+  if (json.contains("bias") && json["bias"] != "none") {
+    unsupported("a trained bias (bias = " + json["bias"].dump() + ")");
+  }
+  // PiSSA, OLoRA, CorDA and LoftQ change the base weights; an adapter saved without conversion needs those.
+  if (json.contains("init_lora_weights") && json["init_lora_weights"].is_string() &&
+      json["init_lora_weights"] != "gaussian" && json["init_lora_weights"] != "orthogonal" &&
+      json["init_lora_weights"] != "eva") {
+    unsupported("init_lora_weights = " + json["init_lora_weights"].dump());
+  }
+  if (json.contains("layers_pattern") && !is_off(json["layers_pattern"]) && json["layers_pattern"] != "layers" &&
+      json["layers_pattern"] != Json::array({"layers"})) {
+    unsupported("layers_pattern = " + json["layers_pattern"].dump());
+  }
+  LoraConfig config;
+  config.rank = get<int>(json, "r", file);
+  config.alpha = get<double>(json, "lora_alpha", file);
+  const Json& target = json.contains("target_modules") ? json["target_modules"] : Json();
+  if (target.is_string()) {
+    config.target_modules = target.get<std::string>();
+  } else {
+    config.target_modules = get<std::vector<std::string>>(json, "target_modules", file);
+  }
+  config.rslora = json.contains("use_rslora") && get<bool>(json, "use_rslora", file);
+  config.rank_pattern = get_pattern<int>(json, "rank_pattern", file);
+  config.alpha_pattern = get_pattern<double>(json, "alpha_pattern", file);
+  if (json.contains("layers_to_transform") && !json["layers_to_transform"].is_null()) {
+    const Json& layers = json["layers_to_transform"];
+    config.layers_to_transform =
+        layers.is_number_integer() ? std::vector<int>{layers.get<int>()} : get<std::vector<int>>(json, "layers_to_transform", file);
+  }
+  return config;
+}
+
+} // namespace atelier

@@ -1,0 +1,33 @@
+#pragma once
+
+#include "core/mlx.h"
+#include "io/file.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace atelier {
+
+/** Bytes of one item of a safetensors dtype; 0 where the name is unknown. */
+uint64_t safetensors_item_size(const std::string& dtype);
+/** safetensors' name of an MLX type. */
+std::string safetensors_dtype(mx::Dtype dtype);
+
+/**
+ * One tensor of a file whose header was validated, evaluated. Floats become `to` where it is given. A dtype
+ * that MLX does not compute with is unsupported_model; NaN or infinity is invalid_file.
+ */
+mx::array read_tensor(
+    const FileReader& file,
+    const std::string& name,
+    uint64_t begin,
+    uint64_t bytes,
+    const mx::Shape& shape,
+    const std::string& dtype,
+    std::optional<mx::Dtype> to);
+
+/** Refuses NaN and infinity; returns `tensor`, evaluated. */
+mx::array checked_finite(const mx::array& tensor, const std::string& file, const std::string& name);
+
+} // namespace atelier
