@@ -1,14 +1,30 @@
 import { withLock } from './lock.mjs';
 import { checkPrerequisites } from './prerequisites.mjs';
+import { buildBundles, buildPage } from './bundles.mjs';
 import { buildNative } from './native.mjs';
+import { buildSqlite, installPackages } from './packages.mjs';
 import { dropPartialUnpackings } from './wheels.mjs';
 
-/** Does what is missing of `needs` for a device; safe to repeat and to interrupt at any place. */
+/** @typedef {'packages' | 'native' | 'page' | 'bundles'} Need */
+
+export const everything = ['packages', 'native', 'page', 'bundles'];
+
+/**
+ * Does what is missing of `needs` for a device; safe to repeat and to interrupt at any place.
+ * @param {Need[]} needs
+ */
 export async function setUp(device, needs) {
   if (needs.length === 0) return;
   const tools = checkPrerequisites();
   await withLock(async () => {
     dropPartialUnpackings();
-    if (needs.includes('native')) await buildNative(device, tools);
+    await installPackages();
+    // SQLite is one long compilation on one core; the engine takes the others.
+    const jobs = [buildSqlite()];
+    if (needs.includes('native')) jobs.push(buildNative(device, tools));
+    if (needs.includes('page')) jobs.push(buildPage());
+    if (needs.includes('bundles')) jobs.push(buildBundles());
+    const failed = (await Promise.allSettled(jobs)).filter(({ status }) => status === 'rejected');
+    if (failed.length > 0) throw failed[0].reason;
   });
 }
