@@ -1,0 +1,108 @@
+import type { z } from 'zod';
+import type { LossProgram } from '../program';
+
+/** Weights that take part. `reference` is the base model without the adapter. */
+export type Role = 'policy' | 'reference';
+
+/** What one step of the algorithm is made from. */
+export interface Needs {
+  /** `rollouts`: sampled from the policy and rewarded; `examples`: rows of the dataset with their answers. */
+  data: 'rollouts' | 'examples';
+  roles: Role[];
+  /** Rollouts of one prompt; 1 for examples. */
+  groupSize: number;
+  /** Prompts or examples in a step. */
+  prompts: number;
+  /** Optimiser updates that one step's rows are split into. */
+  minibatches: number;
+  /** Times each row is used before new ones are made. */
+  passes: number;
+  /** Rollouts are drawn, and the trainer's logits divided, at this temperature; absent: 1. */
+  temperature?: number;
+  /** Rollouts end after this many tokens. */
+  maxNewTokens?: number;
+  /** Examples with more tokens are left out and counted. */
+  maxTokens?: number;
+  /** Examples: the `loss` mask has answers only, or every token. */
+  completionOnly?: boolean;
+}
+
+/** Rewarded rollouts, parallel arrays. */
+export interface Rollouts {
+  /** null where there is none: the reward abstained, failed or was not finite. */
+  reward: (number | null)[];
+  /** Any number that rollouts of one prompt share. */
+  group: number[];
+  /** Ended by the length limit, not by a stop token. */
+  truncated: boolean[];
+}
+
+/**
+ * `train`: forward and backward. `skip`: cannot change weights, so its forward may be left out, but it counts
+ * in stepTokens and stepSequences. `drop`: as if it had not been sampled.
+ */
+export type Use = 'train' | 'skip' | 'drop';
+
+export interface Judgement {
+  /** One a rollout; 0 where it has none. */
+  advantage: number[];
+  use: Use[];
+  /** Whether the rollout's tokens are in the `loss` mask. */
+  learns: boolean[];
+  /** By metric key. */
+  metrics: Record<string, number>;
+}
+
+/**
+ * Inputs of a loss program that a trainer can make without knowing the algorithm. Any subset may be asked for.
+ * T: one a target token, S: one a rollout or example of the request.
+ *
+ *   loss             T mask  tokens to learn from: completions (of rollouts that learn) or the example's answers
+ *   samplerLogp      T       the sampler's log-probability, under the temperature it drew with; 0 outside `loss`
+ *   refLogp          T       of the reference, at the trainer's temperature
+ *   advantage        S
+ *   stepTokens       scalar  tokens of `loss` in this optimiser step, skipped rows included
+ *   stepSequences    scalar  rollouts or examples in this optimiser step, skipped ones included
+ *   meanStepTokens   scalar  tokens of `loss` in all rows of the step, divided by its minibatches
+ */
+export const TRAINER_INPUTS = [
+  'loss',
+  'samplerLogp',
+  'refLogp',
+  'advantage',
+  'stepTokens',
+  'stepSequences',
+  'meanStepTokens',
+] as const;
+
+export interface MetricInfo {
+  /** `area/name` */
+  key: string;
+  label: string;
+  /** Shown after the number: '%' (value 0..1), 'nats', 'tokens', 'tokens/s', 's', 'bytes'; '' for none. */
+  unit: string;
+  /** Plain words: what it tells and what is usual. */
+  help: string;
+  /** Which direction is good; null where neither is. */
+  better: 'up' | 'down' | null;
+}
+
+export interface Algorithm<Params extends z.ZodObject = z.ZodObject> {
+  key: string;
+  label: string;
+  /** One sentence for someone who has not met it. */
+  help: string;
+  /** Defaults, ranges and, in each field's meta (fields.ts), label, help and level. */
+  params: Params;
+  needs(params: z.output<Params>): Needs;
+  /** Steps of a run on a dataset of so many usable rows. */
+  steps(params: z.output<Params>, rows: number): number;
+  /** Absent for algorithms on examples. Plain numbers in, plain numbers out. */
+  advantages?(rollouts: Rollouts, params: z.output<Params>): Judgement;
+  /** The program of each trained role. */
+  losses(params: z.output<Params>): { policy: LossProgram };
+  /** What its programs and advantages report. */
+  metrics: MetricInfo[];
+  /** Key of the metric that a list of runs shows. */
+  headline: string;
+}

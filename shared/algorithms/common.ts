@@ -1,0 +1,85 @@
+import { z } from 'zod';
+import { field } from './fields';
+
+/** Params of every algorithm that trains a LoRA adapter with AdamW. Defaults differ by algorithm. */
+export const adapterParams = () => ({
+  loraRank: field(z.int().min(1).max(256).default(16), {
+    label: 'LoRA rank',
+    help: 'How much the adapter can hold. 8 to 32 is enough for reinforcement learning; large datasets may want more.',
+    level: 'simple',
+    section: 'Adapter',
+    step: 1,
+  }),
+  loraAlpha: field(z.number().min(0.1).max(1024).default(32), {
+    label: 'LoRA alpha',
+    help: 'The adapter is scaled by alpha / rank. Twice the rank is usual.',
+    level: 'advanced',
+    section: 'Adapter',
+    step: 1,
+  }),
+  loraTargets: field(z.enum(['all-linear', 'attention', 'mlp']).default('all-linear'), {
+    label: 'LoRA targets',
+    help: 'Which weights get an adapter. All linear layers learns best; fewer take less memory.',
+    level: 'advanced',
+    section: 'Adapter',
+    options: { 'all-linear': 'All linear layers', attention: 'Attention only', mlp: 'MLP only' },
+  }),
+  rsLora: field(z.boolean().default(false), {
+    label: 'Rank-stabilised scale',
+    help: 'Scales by alpha / √rank, which keeps high ranks (64 and more) learning.',
+    level: 'advanced',
+    section: 'Adapter',
+  }),
+});
+
+export const optimizerParams = (defaults: {
+  learningRate: number;
+  schedule: 'constant' | 'linear' | 'cosine';
+  warmup: number;
+}) => ({
+  learningRate: field(z.number().gt(0).max(1).default(defaults.learningRate), {
+    label: 'Learning rate',
+    help: 'How far each update moves the adapter. Too high forgets and breaks the text; too low learns nothing.',
+    level: 'simple',
+    section: 'Learning',
+    logarithmic: true,
+  }),
+  schedule: field(z.enum(['constant', 'linear', 'cosine']).default(defaults.schedule), {
+    label: 'Schedule',
+    help: 'How the learning rate goes on after the warm-up.',
+    level: 'advanced',
+    section: 'Learning',
+    options: { constant: 'Constant', linear: 'Linear to 0', cosine: 'Cosine to 0' },
+  }),
+  warmup: field(z.number().min(0).max(0.5).default(defaults.warmup), {
+    label: 'Warm-up',
+    help: 'Share of the updates over which the learning rate rises from 0.',
+    level: 'advanced',
+    section: 'Learning',
+    step: 0.01,
+  }),
+  maxGradNorm: field(z.number().min(0).max(100).default(1), {
+    label: 'Gradient clipping',
+    help: 'A gradient with a larger norm is scaled down to it. 0 turns it off.',
+    level: 'advanced',
+    section: 'Learning',
+    step: 0.1,
+  }),
+  weightDecay: field(z.number().min(0).max(1).default(0), {
+    label: 'Weight decay',
+    help: 'Pulls the adapter towards 0 a little with each update. Rarely needed for LoRA.',
+    level: 'advanced',
+    section: 'Learning',
+    step: 0.01,
+  }),
+});
+
+/** AdamW's other constants: the same for every algorithm, torch's defaults. */
+export const ADAMW = { beta1: 0.9, beta2: 0.999, epsilon: 1e-8 };
+
+/** Module name endings that `loraTargets` stands for, as peft.LoraConfig's target_modules. */
+export const LORA_TARGETS: Record<'all-linear' | 'attention' | 'mlp', string[] | string> = {
+  'all-linear': 'all-linear',
+  attention: ['q_proj', 'k_proj', 'v_proj', 'o_proj'],
+  mlp: ['gate_proj', 'up_proj', 'down_proj'],
+};

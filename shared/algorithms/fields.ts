@@ -1,0 +1,67 @@
+import { z } from 'zod';
+import type { Algorithm } from './algorithm';
+
+/** What a form shows of a param beside its schema. Kept in the schema's meta. */
+export interface FieldText {
+  label: string;
+  help: string;
+  /** `simple` is shown at once, `advanced` on request. */
+  level: 'simple' | 'advanced';
+  section: 'Length of training' | 'Rollouts' | 'Learning' | 'Objective' | 'Adapter';
+  /** Step of a slider or spinner. */
+  step?: number;
+  /** Shown after the number. */
+  unit?: string;
+  /** Slider in powers of ten. */
+  logarithmic?: boolean;
+  /** Label of each option of an enum. */
+  options?: Record<string, string>;
+}
+
+/** A param with its text. */
+export const field = <S extends z.ZodType>(schema: S, text: FieldText): S => schema.meta({ ...text });
+
+export interface Field extends Omit<FieldText, 'options'> {
+  key: string;
+  type: 'integer' | 'number' | 'boolean' | 'choice';
+  default: unknown;
+  min?: number;
+  max?: number;
+  options?: { value: string; label: string }[];
+}
+
+interface Property extends FieldText {
+  type?: string;
+  default?: unknown;
+  minimum?: number;
+  maximum?: number;
+  exclusiveMinimum?: number;
+  enum?: string[];
+}
+
+/** The form of an algorithm: its params in order, from the schema alone. */
+export function fields(algorithm: Pick<Algorithm, 'params'>): Field[] {
+  const properties = z.toJSONSchema(algorithm.params, { io: 'input' }).properties as unknown as Record<
+    string,
+    Property
+  >;
+  return Object.entries(properties).map(([key, p]) => {
+    const type = p.enum ? 'choice' : (p.type as 'integer' | 'number' | 'boolean');
+    return {
+      key,
+      type,
+      label: p.label,
+      help: p.help,
+      level: p.level,
+      section: p.section,
+      default: p.default,
+      ...(p.step !== undefined && { step: p.step }),
+      ...(p.unit !== undefined && { unit: p.unit }),
+      ...(p.logarithmic && { logarithmic: true }),
+      ...(p.minimum !== undefined && { min: p.minimum }),
+      ...(p.exclusiveMinimum !== undefined && { min: p.exclusiveMinimum }),
+      ...(p.maximum !== undefined && { max: p.maximum }),
+      ...(p.enum && { options: p.enum.map((value) => ({ value, label: p.options?.[value] ?? value })) }),
+    };
+  });
+}

@@ -1,0 +1,28 @@
+import type { z } from 'zod';
+import type { Algorithm, MetricInfo } from './algorithm';
+import type { adapterParams, optimizerParams } from './common';
+import { grpo } from './grpo';
+import { COMMON_METRICS, ROLLOUT_METRICS } from './metrics';
+import { sft } from './sft';
+
+export type { Algorithm, Judgement, MetricInfo, Needs, Role, Rollouts, Use } from './algorithm';
+export { TRAINER_INPUTS } from './algorithm';
+export { ADAMW, LORA_TARGETS } from './common';
+export { fields, type Field } from './fields';
+
+/** Every algorithm of the product, in the order in which they are offered. */
+export const ALGORITHMS: readonly Algorithm[] = [grpo, sft] as unknown as readonly Algorithm[];
+
+/** undefined: there is none of this name. */
+export const algorithmByKey = (key: string): Algorithm | undefined => ALGORITHMS.find((a) => a.key === key);
+
+/** Params that every algorithm has: what the trainer reads itself. */
+export type CommonParams = z.output<
+  z.ZodObject<ReturnType<typeof adapterParams> & ReturnType<typeof optimizerParams>>
+>;
+
+/** Everything a run of the algorithm reports, by key once. */
+export function metricsOf(algorithm: Algorithm): MetricInfo[] {
+  const shared = algorithm.advantages ? [...ROLLOUT_METRICS, ...COMMON_METRICS] : COMMON_METRICS;
+  return [...shared, ...algorithm.metrics];
+}

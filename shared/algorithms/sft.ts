@@ -1,0 +1,93 @@
+import { z } from 'zod';
+import { ProgramBuilder, type LossProgram } from '../program';
+import type { Algorithm } from './algorithm';
+import { adapterParams, optimizerParams } from './common';
+import { field } from './fields';
+
+const params = z.strictObject({
+  epochs: field(z.int().min(1).max(100).default(2), {
+    label: 'Epochs',
+    help: 'How often the whole dataset is gone through. 1 to 3; more learns the rows by heart.',
+    level: 'simple',
+    section: 'Length of training',
+    step: 1,
+  }),
+  batchSize: field(z.int().min(1).max(4096).default(16), {
+    label: 'Examples per update',
+    help: 'How many examples each update is made from. 16 to 64 suit most datasets.',
+    level: 'simple',
+    section: 'Learning',
+    step: 1,
+  }),
+  maxTokens: field(z.int().min(8).max(131_072).default(2048), {
+    label: 'Longest example',
+    help: 'Examples with more tokens than this are left out and counted.',
+    level: 'simple',
+    section: 'Learning',
+    unit: 'tokens',
+    step: 64,
+  }),
+  completionOnly: field(z.boolean().default(true), {
+    label: 'Learn from the answers only',
+    help: "Off: the prompt's tokens are learnt as well.",
+    level: 'advanced',
+    section: 'Objective',
+  }),
+  ...optimizerParams({ learningRate: 2e-4, schedule: 'linear', warmup: 0.05 }),
+  ...adapterParams(),
+});
+
+/** L = - sum_t log p_t / tokens of the update: a mean over tokens, not over rows. */
+export function sftLoss(): LossProgram {
+  const p = new ProgramBuilder();
+  const loss = p.mask('loss', 'T');
+  const logp = p.engine('logp', loss);
+  p.loss('nll', logp.neg(), p.atLeastOne(p.data('stepTokens', 'scalar')));
+  p.mean('train/nll', logp.neg(), loss);
+  p.mean('policy/entropy', p.engine('entropy', loss), loss);
+  p.mean('train/probability', logp.exp(), loss);
+  return p.build();
+}
+
+export const sft: Algorithm<typeof params> = {
+  key: 'sft',
+  label: 'SFT',
+  help: 'Supervised fine-tuning: learns to write the answers that your examples give.',
+  params,
+  needs: (p) => ({
+    data: 'examples',
+    roles: ['policy'],
+    groupSize: 1,
+    prompts: p.batchSize,
+    minibatches: 1,
+    passes: 1,
+    maxTokens: p.maxTokens,
+    completionOnly: p.completionOnly,
+  }),
+  steps: (p, rows) => Math.ceil(rows / p.batchSize) * p.epochs,
+  losses: () => ({ policy: sftLoss() }),
+  metrics: [
+    {
+      key: 'train/nll',
+      label: 'Loss per token',
+      unit: 'nats',
+      help: 'How surprised the model is by the next token of the answers, on average. It should fall and level off.',
+      better: 'down',
+    },
+    {
+      key: 'train/probability',
+      label: 'Probability of the right token',
+      unit: '%',
+      help: 'Mean probability that the model gave to the next token of the answers.',
+      better: 'up',
+    },
+    {
+      key: 'policy/entropy',
+      label: 'Entropy',
+      unit: 'nats',
+      help: 'How many continuations the model still considers. It falls as the model grows sure of itself.',
+      better: null,
+    },
+  ],
+  headline: 'train/nll',
+};
