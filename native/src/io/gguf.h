@@ -1,0 +1,44 @@
+#pragma once
+
+#include "core/params.h"
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace atelier {
+
+/** One metadata value: whole numbers as u64 or i64, f32 as double, arrays as arrays. */
+struct GgufValue {
+  std::variant<uint64_t, int64_t, double, bool, std::string, std::vector<GgufValue>> value;
+};
+
+struct GgufTensor {
+  /** ggml's name: F32, F16, Q4_1 ... */
+  std::string type;
+  /** Rows first, as elsewhere (the file has them reversed). */
+  std::vector<int64_t> shape;
+  /** From the file's start. */
+  uint64_t begin;
+  uint64_t bytes;
+};
+
+struct GgufHeader {
+  std::map<std::string, GgufValue> metadata;
+  std::map<std::string, GgufTensor> tensors;
+};
+
+/**
+ * Reads and validates everything before the data of a GGUF file, version 2 or 3 (ggml's docs/gguf.md): every
+ * count is held against what is left of the file before anything is allocated for it.
+ */
+GgufHeader read_gguf_header(const std::string& file);
+
+/**
+ * All tensors, dequantised to `dtype`: F32, F16, BF16, Q8_0, Q4_0, Q4_1; another type is unsupported_model.
+ */
+Params load_gguf(const std::string& file, const GgufHeader& header, mx::Dtype dtype);
+
+} // namespace atelier
