@@ -14,6 +14,7 @@ export default defineConfig({
           ...common,
           name: 'node',
           environment: 'node',
+          globalSetup: ['electron/testing/bundle-entries.ts'],
           include: ['{shared,electron,native,scripts,conformance,bench,resources,test}/**/*.test.ts'],
           exclude: ['**/node_modules/**', 'test/{real,peft}/**'],
         },

@@ -1,0 +1,14 @@
+export { StreamingDetokenizer } from './detokenizer';
+export {
+  ModelText,
+  type ChatOptions,
+  type EncodedChat,
+  type EncodedExample,
+  type EncodedPrompt,
+  type TextExample,
+} from './model-text';
+export { ChatTemplate, type ChatMessage, type RenderOptions } from './template/chat-template';
+export { Renderer, type RenderBudget } from './template/renderer';
+export { Tokenizer, type TextSource } from './tokenizer';
+export { folderSource } from './folder-source';
+export { ggufSource } from './gguf-source';

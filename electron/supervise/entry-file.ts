@@ -1,0 +1,18 @@
+import { fileURLToPath } from 'node:url';
+
+/** Threads and processes beside the main ones; bundled by rolldown.config.mjs under these names. */
+export const sideEntries = [
+  'backend/template-worker',
+  'backend/reward-host',
+  'backend/reward-worker',
+] as const;
+export type EntryName = (typeof sideEntries)[number];
+
+/**
+ * Path of an entry's bundle. A bundle lies one folder deep in dist, whichever chunk asks; run from source
+ * (tsx, vitest) the bundles are those of dist too.
+ */
+export function entryFile(name: EntryName): string {
+  const dist = import.meta.url.endsWith('.ts') ? '../../dist/' : '../';
+  return fileURLToPath(new URL(`${dist}${name}.js`, import.meta.url));
+}
