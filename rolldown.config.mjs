@@ -1,5 +1,5 @@
-// Bundles what Node and Electron run: one entry a process or thread, each one folder deep in dist/.
-import { copyFileSync, mkdirSync } from 'node:fs';
+// Bundles what Node and Electron run, each one folder deep in dist/. Packages go in; native modules cannot.
+import { copyFileSync, existsSync, mkdirSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 
@@ -8,44 +8,55 @@ const entries = {
   'headless/cli': 'electron/headless/cli.ts',
   'headless/demo': 'electron/headless/demo.ts',
   'backend/entry': 'electron/backend/entry.ts',
+  'main/index': 'electron/main/index.ts',
+};
+/** Threads and processes that the ones above start: each whole in one file (electron/supervise/entry-file.ts). */
+export const sideEntries = {
   'backend/template-worker': 'electron/backend/text/template/template-worker.ts',
   'backend/reward-host': 'electron/backend/rewards/host/reward-host.ts',
   'backend/reward-worker': 'electron/backend/rewards/host/reward-worker.ts',
-  'main/index': 'electron/main/index.ts',
 };
 /** A sandboxed preload is one CommonJS file. */
 const preload = { 'preload/index': 'electron/preload/index.ts' };
 
-/** Native modules cannot be bundled. */
-const external = ['electron', 'better-sqlite3', 'tokenizers'];
-
-/** QuickJS looks for its WebAssembly beside the script that holds it: an entry or a shared chunk. */
+/** QuickJS looks for its WebAssembly beside the script that holds it. */
 const quickjsWasm = {
   name: 'quickjs-wasm',
   writeBundle({ dir }) {
     const require = createRequire(import.meta.url);
-    const wasm = join(dirname(require.resolve('@jitl/quickjs-wasmfile-release-sync')), 'emscripten-module.wasm');
-    for (const folder of ['backend', 'chunks']) {
-      mkdirSync(join(dir, folder), { recursive: true });
-      copyFileSync(wasm, join(dir, folder, 'emscripten-module.wasm'));
-    }
+    const wasm = join(
+      dirname(require.resolve('@jitl/quickjs-wasmfile-release-sync')),
+      'emscripten-module.wasm',
+    );
+    mkdirSync(join(dir, 'backend'), { recursive: true });
+    copyFileSync(wasm, join(dir, 'backend', 'emscripten-module.wasm'));
   },
 };
 
-const common = { external, platform: 'node', tsconfig: 'tsconfig.json' };
+const bundle = (input, output, plugins = []) => ({
+  input,
+  plugins,
+  external: ['electron', 'better-sqlite3', 'tokenizers'],
+  platform: 'node',
+  tsconfig: 'tsconfig.json',
+  output: { dir: 'dist', sourcemap: true, ...output },
+});
+
+const one = (table) =>
+  Object.entries(table)
+    .filter(([, file]) => existsSync(file))
+    .map(([name, file]) => ({ [name]: file }));
 
 export default [
-  {
-    ...common,
-    input: entries,
-    plugins: [quickjsWasm],
-    output: {
-      dir: 'dist',
-      format: 'esm',
-      sourcemap: true,
-      entryFileNames: '[name].js',
-      chunkFileNames: 'chunks/[name]-[hash].js',
-    },
-  },
-  { ...common, input: preload, output: { dir: 'dist', format: 'cjs', sourcemap: true, entryFileNames: '[name].cjs' } },
-];
+  bundle(Object.assign({}, ...one(entries)), {
+    format: 'esm',
+    entryFileNames: '[name].js',
+    chunkFileNames: 'chunks/[name]-[hash].js',
+  }),
+  ...one(sideEntries).map((entry) =>
+    bundle(entry, { format: 'esm', entryFileNames: '[name].js', codeSplitting: false }, [quickjsWasm]),
+  ),
+  ...one(preload).map((entry) =>
+    bundle(entry, { format: 'cjs', entryFileNames: '[name].cjs', codeSplitting: false }),
+  ),
+].filter(({ input }) => Object.keys(input).length > 0);

@@ -20,7 +20,9 @@ export function buildBundles() {
   const sources = ['electron', 'native/index.ts', 'native/face.ts', 'rolldown.config.mjs', 'tsconfig.json'];
   return whenChanged(join(root, 'build', 'bundles.stamp'), [...sources, ...shared], () =>
     step('bundling backend and hosts', () =>
-      run(process.execPath, [bin('rolldown/bin/cli.mjs'), '--config', 'rolldown.config.mjs'], { quiet: true }),
+      run(process.execPath, [bin('rolldown/bin/cli.mjs'), '--config', 'rolldown.config.mjs'], {
+        quiet: true,
+      }),
     ),
   );
 }

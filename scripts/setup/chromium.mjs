@@ -41,5 +41,8 @@ export async function needChromium() {
     const installed = findChromium();
     if (installed) return installed;
   }
-  throw new SetupError('The end-to-end tests need Chromium or Chrome, and none is found.', `${way}\nor set CHROME_PATH.`);
+  throw new SetupError(
+    'The end-to-end tests need Chromium or Chrome, and none is found.',
+    `${way}\nor set CHROME_PATH.`,
+  );
 }

@@ -21,7 +21,7 @@ function holder() {
 /** Runs `work` while no other set-up runs here. A holder that was killed does not count. */
 export async function withLock(work) {
   mkdirSync(cache, { recursive: true });
-  for (let told = false; ; ) {
+  for (let told = false; ;) {
     try {
       writeFileSync(file, String(process.pid), { flag: 'wx' });
       break;

@@ -1,6 +1,16 @@
 // The addon for one device: its libraries beside it, CMake configured, everything built.
 import { availableParallelism } from 'node:os';
-import { copyFileSync, existsSync, linkSync, mkdirSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  copyFileSync,
+  existsSync,
+  linkSync,
+  mkdirSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname, join } from 'node:path';
 import { buildDir, root } from './paths.mjs';
 import { run } from './exec.mjs';
@@ -30,7 +40,10 @@ function placeAll(fromDir, toDir, wanted = () => true) {
 /** Fetches the device's wheels and lays the libraries where the addon finds them. @returns CMake's paths */
 async function libraries(device, addonDir) {
   if (device === 'cpu' && process.platform === 'darwin')
-    throw new SetupError('On a Mac the addon is built for metal; it offers the CPU too.', 'Leave out --device.');
+    throw new SetupError(
+      'On a Mac the addon is built for metal; it offers the CPU too.',
+      'Leave out --device.',
+    );
   if (device === 'metal' && process.platform !== 'darwin')
     throw new SetupError('The device metal is there on macOS only.', 'Here: --device cpu or --device cuda.');
   if (device === 'cuda') {
@@ -38,10 +51,14 @@ async function libraries(device, addonDir) {
     return cudaLibraries(addonDir);
   }
   const [mlx, blas] = await Promise.all(readLock(`wheels-${device}.lock`).map((line) => unpackWheel(line)));
-  placeAll(join(mlx, 'mlx', 'lib'), join(addonDir, 'mlx', 'lib'), (name) => /\.(so|dylib|metallib)/.test(name));
+  placeAll(join(mlx, 'mlx', 'lib'), join(addonDir, 'mlx', 'lib'), (name) =>
+    /\.(so|dylib|metallib)/.test(name),
+  );
   const paths = { MLX_ROOT: join(mlx, 'mlx') };
   if (device === 'cpu') {
-    placeAll(join(blas, 'scipy_openblas32', 'lib'), join(addonDir, 'mlx_cpu.libs'), (name) => name.endsWith('.so'));
+    placeAll(join(blas, 'scipy_openblas32', 'lib'), join(addonDir, 'mlx_cpu.libs'), (name) =>
+      name.endsWith('.so'),
+    );
     paths.OPENBLAS_ROOT = join(blas, 'scipy_openblas32');
   }
   return paths;
@@ -62,7 +79,9 @@ async function configure(device, tools, paths) {
   if (existsSync(mark) && readFileSync(mark, 'utf8') === asked) return;
   // Another generator or compiler cannot be changed in place.
   rmSync(obj, { recursive: true, force: true });
-  await step(`configuring the ${device} build (${tools.compiler}, ${tools.generator})`, () => run(tools.cmake, args, { quiet: true }));
+  await step(`configuring the ${device} build (${tools.compiler}, ${tools.generator})`, () =>
+    run(tools.cmake, args, { quiet: true }),
+  );
   writeFileSync(mark, asked);
 }
 

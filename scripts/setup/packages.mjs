@@ -36,7 +36,9 @@ export async function installPackages() {
   await step('installing npm packages', async () => {
     rmSync(record, { force: true });
     // Install scripts: only better-sqlite3's is needed, and it runs beside the engine's build.
-    await run('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'], { quiet: true });
+    await run('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'], {
+      quiet: true,
+    });
   });
 }
 
@@ -59,6 +61,9 @@ export async function buildSqlite() {
   // A failed dlopen is not tried again in the same process.
   const check = "const D = require('better-sqlite3'); new D(':memory:').close()";
   await run(process.execPath, ['-e', check], { quiet: true }).catch(() => {
-    throw new SetupError('better-sqlite3 was compiled but does not load.', 'rm -rf node_modules, then try again.');
+    throw new SetupError(
+      'better-sqlite3 was compiled but does not load.',
+      'rm -rf node_modules, then try again.',
+    );
   });
 }

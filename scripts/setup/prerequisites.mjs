@@ -70,13 +70,17 @@ export function checkPrerequisites() {
     missing.push([`Node >= 20.19 (this is ${process.versions.node})`, way.node]);
   const compiler = findCompiler();
   if (!compiler)
-    missing.push([`a C++20 compiler: g++ >= 12 or clang >= 16${process.env.CXX ? ` (CXX is ${process.env.CXX})` : ''}`, way.compiler]);
+    missing.push([
+      `a C++20 compiler: g++ >= 12 or clang >= 16${process.env.CXX ? ` (CXX is ${process.env.CXX})` : ''}`,
+      way.compiler,
+    ]);
   const ninja = outputOf('ninja', ['--version']) !== null;
   if (!ninja && outputOf('make', ['--version']) === null) missing.push(['make', way.make]);
   const cmake = outputOf('cmake', ['--version']);
   if (!atLeast(versionIn(cmake), [3, 25]))
     missing.push([`CMake >= 3.25${cmake ? ` (this is ${versionIn(cmake).join('.')})` : ''}`, way.cmake]);
-  if (outputOf('python3', ['-m', 'pip', '--version']) === null) missing.push(['Python 3 with pip', way.python]);
+  if (outputOf('python3', ['-m', 'pip', '--version']) === null)
+    missing.push(['Python 3 with pip', way.python]);
   if (missing.length > 0)
     throw new SetupError(
       `Missing on this machine:`,

@@ -1,5 +1,14 @@
 // Python wheels by pinned hash, from a lock file in native/: fetched by pip, unpacked once, never installed.
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { cache, root } from './paths.mjs';
 import { run } from './exec.mjs';
@@ -13,7 +22,8 @@ export function parseLock(text) {
     .filter(Boolean)
     .map((line) => {
       const match = /^([A-Za-z0-9._-]+)==(\S+)( --hash=sha256:[0-9a-f]{64})+$/.exec(line);
-      if (!match) throw new SetupError(`A lock file's line is not "name==version --hash=sha256:...": ${line}`);
+      if (!match)
+        throw new SetupError(`A lock file's line is not "name==version --hash=sha256:...": ${line}`);
       return { name: match[1], version: match[2], line };
     });
 }
