@@ -1,0 +1,30 @@
+export {
+  latestCheckpoint,
+  readManifest,
+  sweepCheckpoints,
+  writeCheckpoint,
+  type CheckpointRequest,
+} from './checkpoints';
+export {
+  files,
+  folderBytes,
+  isDiskFull,
+  readJson,
+  replaceFile,
+  sha256,
+  writePrivate,
+  type Files,
+} from './files';
+export { lockFolder } from './lock';
+export type { CommittedCheckpoint, StoreReader } from './reader';
+export {
+  createRunFolder,
+  listRunFolders,
+  makeRunId,
+  readRecord,
+  removeRunFolder,
+  runsFolder,
+  writeRecord,
+  type RunRecord,
+} from './run-folder';
+export { RunStore, type FinishedStep, type NewEvent, type NewGroup, type NewRollout } from './run-store';

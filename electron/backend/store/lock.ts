@@ -1,0 +1,28 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import { AtelierError } from '../../../shared/rpc';
+
+/**
+ * One backend at a time writes a data folder. The lock is the operating system's (held through SQLite), so it
+ * ends with the process however that dies. Returns the release.
+ * @throws AtelierError conflict
+ */
+export function lockFolder(folder: string): () => void {
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const database = new Database(join(folder, 'lock'), { timeout: 2000 });
+  try {
+    database.pragma('journal_mode = MEMORY');
+    database.pragma('locking_mode = EXCLUSIVE');
+    database.exec('BEGIN EXCLUSIVE');
+  } catch (error) {
+    database.close();
+    if ((error as { code?: string }).code !== 'SQLITE_BUSY') throw error;
+    throw new AtelierError(
+      'conflict',
+      `Another Atelier is using ${folder}.`,
+      'Use the one that runs, end it, or set ATELIER_HOME to another folder.',
+    );
+  }
+  return () => database.close();
+}

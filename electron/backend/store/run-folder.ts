@@ -1,0 +1,93 @@
+import { randomInt } from 'node:crypto';
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { stringify } from 'yaml';
+import { RunConfig } from '../../../shared/contract/runs';
+import { AtelierError } from '../../../shared/rpc';
+import { files, replaceFile } from './files';
+
+/** What a run folder says about itself: `run.json`. `format` 1; a newer one is refused. */
+export const RunRecord = z.object({
+  format: z.literal(1),
+  id: z.string(),
+  name: z.string(),
+  createdAt: z.number(),
+  modelName: z.string(),
+  /** Steps the run has in all. */
+  steps: z.number().int(),
+  /** Key of the metric that stands for the run in lists. */
+  headline: z.string(),
+  rewardCode: z.string().nullable(),
+  provenance: z.record(z.string(), z.string()),
+  config: RunConfig,
+});
+export type RunRecord = z.infer<typeof RunRecord>;
+
+const letters = 'abcdefghjkmnpqrstuvwxyz23456789';
+
+/** "Carry the one" as carry-the-one-7k2m. */
+export function makeRunId(name: string): string {
+  const slug = name
+    .toLowerCase()
+    .normalize('NFKD')
+    .replace(/[^a-z0-9]+/g, '-')
+    .replace(/^-+|-+$/g, '')
+    .slice(0, 40);
+  const tail = Array.from({ length: 6 }, () => letters[randomInt(letters.length)]).join('');
+  return slug === '' ? `run-${tail}` : `${slug}-${tail}`;
+}
+
+export function runsFolder(home: string): string {
+  return join(home, 'runs');
+}
+
+/** A folder that is there and complete, or not there: `run.json` comes last. */
+export async function createRunFolder(home: string, record: RunRecord): Promise<string> {
+  const folder = join(runsFolder(home), record.id);
+  await mkdir(folder, { recursive: true });
+  await writeFile(join(folder, 'config.yaml'), stringify(record.config));
+  if (record.rewardCode !== null) await writeFile(join(folder, 'reward.ts'), record.rewardCode);
+  await writeRecord(folder, record);
+  await files.sync(runsFolder(home));
+  return folder;
+}
+
+export async function writeRecord(folder: string, record: RunRecord): Promise<void> {
+  await replaceFile(join(folder, 'run.json'), JSON.stringify(record, null, 2));
+}
+
+/** @throws AtelierError invalid_file, unsupported */
+export async function readRecord(folder: string): Promise<RunRecord> {
+  const file = join(folder, 'run.json');
+  let value: unknown;
+  try {
+    value = JSON.parse(await readFile(file, 'utf8'));
+  } catch (error) {
+    throw new AtelierError('invalid_file', `${file} cannot be read: ${(error as Error).message}`);
+  }
+  const format = (value as { format?: unknown } | null)?.format;
+  if (typeof format === 'number' && format > 1) {
+    throw new AtelierError(
+      'unsupported',
+      `${file} was written by a newer Atelier (format ${format}).`,
+      'Update Atelier.',
+    );
+  }
+  const parsed = RunRecord.safeParse(value);
+  if (parsed.success) return parsed.data;
+  const issue = parsed.error.issues[0]!;
+  throw new AtelierError('invalid_file', `${file}: ${issue.path.join('.')}: ${issue.message}`);
+}
+
+/** Ids of all run folders, whole or not. Names that no run can have are not ours and are left alone. */
+export async function listRunFolders(home: string): Promise<string[]> {
+  const entries = await readdir(runsFolder(home), { withFileTypes: true }).catch(() => []);
+  return entries
+    .filter((entry) => entry.isDirectory() && /^[a-z0-9][a-z0-9_-]{0,63}$/.test(entry.name))
+    .map((e) => e.name);
+}
+
+export async function removeRunFolder(home: string, id: string): Promise<void> {
+  await rm(join(runsFolder(home), id), { recursive: true, force: true });
+}
