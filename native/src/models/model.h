@@ -3,7 +3,9 @@
 #include "core/modules.h"
 #include "core/params.h"
 #include "models/config.h"
+#include "nn/attention.h"
 #include "nn/kv_cache.h"
+#include "nn/rope.h"
 
 #include <memory>
 #include <optional>
@@ -42,13 +44,10 @@ class Model {
   virtual Params stack(const Params& checkpoint) const = 0;
   virtual Params unstack(const Params& weights) const = 0;
 
-  /** What the layers of one forward share: angles, mask, cache. */
+  /** What the layers of one forward share. */
   struct Pass {
-    /** [B or 1, 1, L, D/2], f32. */
-    mx::array cos, sin;
-    /** Boolean or additive, broadcastable to [B, H, L, S]; none with `causal` = causal, else nothing hidden. */
-    std::optional<mx::array> mask;
-    bool causal;
+    RopeAngles angles;
+    Visibility visible;
     KvCache* cache;
   };
 
@@ -73,9 +72,6 @@ class Model {
   virtual mx::array
   layer(int index, const Params& weights, const Params& lora, const mx::array& x_BLD, const Pass& pass) const = 0;
   virtual mx::array final_norm(const Params& weights, const mx::array& x_BLD) const = 0;
-  /** Moves the cache on after the last layer. */
-  void finish(const mx::array& ids_BL, const Pass& pass) const;
-
   /** [V, D]: the embedding itself where it is tied. Logits are hidden · headᵀ, in f32. */
   const mx::array& head(const Params& weights) const;
   /** Name of `head` in the weights. */

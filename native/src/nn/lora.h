@@ -8,9 +8,10 @@
 namespace atelier {
 
 /**
- * An adapter's parameters (core/modules.h names them) in the form that the forward takes: for each product with an adapted module, `<product>.A` (the modules' A
- * stacked) and `<product>.B` (block diagonal, scaled), in `dtype`. Differentiable in `params`: training calls
- * it inside the function that is differentiated, inference once for a whole generation.
+ * An adapter's parameters (core/modules.h names them) in the form that the forward takes: for each product
+ * with an adapted module, `<product>.A` (the modules' A stacked) and `<product>.B` (block diagonal, scaled), in
+ * `dtype`. Differentiable in `params`: training calls it inside the function that is differentiated, inference
+ * once for a whole generation.
  */
 Params stack_lora(
     const std::vector<LinearModule>& modules,

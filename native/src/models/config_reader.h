@@ -1,0 +1,39 @@
+#pragma once
+
+#include "io/json.h"
+#include "models/config.h"
+
+#include <optional>
+#include <string>
+
+namespace atelier {
+
+/** Reads a config.json: values with their type and range checked, and features that are not run refused. */
+class ConfigReader {
+ public:
+  /** `where` names the file in messages. */
+  ConfigReader(const Json& json, std::string where) : json_(json), where_(std::move(where)) {}
+
+  /** From 1 to 2^31 - 1. `otherwise` where the key is absent or null. */
+  int count(const char* key, std::optional<int> otherwise = std::nullopt) const;
+  double number(const char* key, std::optional<double> otherwise = std::nullopt) const;
+  bool flag(const char* key, bool otherwise) const;
+  std::string text(const char* key, const std::string& otherwise) const;
+
+  /** unsupported_model unless the value is one of `allowed` or absent. */
+  void require(const char* key, const std::vector<Json>& allowed) const;
+  [[noreturn]] void unsupported(const std::string& what) const;
+  [[noreturn]] void invalid(const std::string& rule) const;
+
+  /** What every dense family has: sizes, rope in both forms, and checks of how they fit together. */
+  ModelConfig dense(const std::string& family, std::optional<int> default_head_dim) const;
+
+ private:
+  const Json* find(const char* key) const;
+  void read_rope(ModelConfig& config) const;
+
+  const Json& json_;
+  std::string where_;
+};
+
+} // namespace atelier

@@ -1,0 +1,117 @@
+// Keys: ggml's docs/gguf.md.
+#include "models/gguf_config.h"
+
+#include "core/error.h"
+#include "core/text.h"
+
+#include <cmath>
+#include <optional>
+
+namespace atelier {
+namespace {
+
+class Metadata {
+ public:
+  Metadata(const GgufHeader& header, std::string file) : header_(header), file_(std::move(file)) {}
+
+  [[noreturn]] void unsupported(const std::string& what) const {
+    throw Error(ErrorCode::unsupported_model, file_ + ": " + what + " is not supported");
+  }
+  [[noreturn]] void invalid(const std::string& rule) const {
+    throw Error(ErrorCode::invalid_file, file_ + ": " + rule);
+  }
+  bool has(const std::string& key) const {
+    return header_.metadata.count(key) > 0;
+  }
+  std::string text(const std::string& key, std::optional<std::string> otherwise = std::nullopt) const {
+    const GgufValue* value = find(key);
+    if (!value && otherwise) {
+      return *otherwise;
+    }
+    const auto* text = value ? std::get_if<std::string>(&value->value) : nullptr;
+    if (!text) {
+      invalid("metadata " + quoted(key) + " must be a string");
+    }
+    return *text;
+  }
+  int count(const std::string& key, std::optional<int> otherwise = std::nullopt) const {
+    const GgufValue* value = find(key);
+    if (!value && otherwise) {
+      return *otherwise;
+    }
+    std::optional<uint64_t> number;
+    if (value && std::holds_alternative<uint64_t>(value->value)) {
+      number = std::get<uint64_t>(value->value);
+    } else if (value && std::holds_alternative<int64_t>(value->value) && std::get<int64_t>(value->value) > 0) {
+      number = static_cast<uint64_t>(std::get<int64_t>(value->value));
+    }
+    if (!number || *number < 1 || *number > INT32_MAX) {
+      invalid("metadata " + quoted(key) + " must be a whole number from 1 to 2^31 - 1");
+    }
+    return static_cast<int>(*number);
+  }
+  double number(const std::string& key, double otherwise) const {
+    const GgufValue* value = find(key);
+    const auto* number = value ? std::get_if<double>(&value->value) : nullptr;
+    if (value && (!number || !std::isfinite(*number))) {
+      invalid("metadata " + quoted(key) + " must be a finite number");
+    }
+    return number ? *number : otherwise;
+  }
+
+ private:
+  const GgufValue* find(const std::string& key) const {
+    auto found = header_.metadata.find(key);
+    return found == header_.metadata.end() ? nullptr : &found->second;
+  }
+
+  const GgufHeader& header_;
+  std::string file_;
+};
+
+} // namespace
+
+ModelConfig gguf_config(const GgufHeader& header, const std::string& file) {
+  const Metadata m(header, file);
+  ModelConfig c{};
+  c.family = m.text("general.architecture");
+  if (c.family != "llama" && c.family != "qwen3") {
+    m.unsupported("architecture " + quoted(c.family));
+  }
+  const std::string a = c.family + ".";
+  for (const char* key : {"expert_count", "attention.sliding_window", "rope.scaling.factor"}) {
+    if (m.has(a + key)) {
+      m.unsupported("metadata " + quoted(a + key));
+    }
+  }
+  if (m.text(a + "rope.scaling.type", "none") != "none") {
+    m.unsupported("rope scaling " + quoted(m.text(a + "rope.scaling.type")));
+  }
+  auto embedding = header.tensors.find("token_embd.weight");
+  if (embedding == header.tensors.end() || embedding->second.shape.size() != 2) {
+    m.invalid("tensor 'token_embd.weight' is missing or no matrix");
+  }
+  c.vocabulary = static_cast<int>(embedding->second.shape[0]);
+  c.hidden = m.count(a + "embedding_length");
+  c.intermediate = m.count(a + "feed_forward_length");
+  c.layers = m.count(a + "block_count");
+  c.heads = m.count(a + "attention.head_count");
+  c.kv_heads = m.count(a + "attention.head_count_kv", c.heads);
+  c.head_dim = m.count(a + "attention.key_length", std::max(1, c.hidden / c.heads));
+  c.context = m.count(a + "context_length");
+  c.tied = header.tensors.count("output.weight") == 0;
+  c.qk_norm = c.family == "qwen3";
+  c.norm_epsilon = m.number(a + "attention.layer_norm_rms_epsilon", 1e-6);
+  c.rope_theta = m.number(a + "rope.freq_base", 10000.0);
+  if (m.count(a + "attention.value_length", c.head_dim) != c.head_dim ||
+      m.count(a + "rope.dimension_count", c.head_dim) != c.head_dim) {
+    m.unsupported("a value or rope size that differs from the head's");
+  }
+  if (c.heads % c.kv_heads != 0 || c.head_dim % 2 != 0 || c.layers > 10'000 ||
+      int64_t{c.heads} * c.head_dim > 1'000'000 || !(c.rope_theta > 1)) {
+    m.invalid("sizes in the metadata do not fit together");
+  }
+  return c;
+}
+
+} // namespace atelier

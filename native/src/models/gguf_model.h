@@ -1,0 +1,10 @@
+#pragma once
+
+#include "models/load.h"
+
+namespace atelier {
+
+/** One .gguf file of a family that is run here: configuration from its metadata, weights dequantised. */
+LoadedModel load_gguf_model(const std::string& file, mx::Dtype dtype);
+
+} // namespace atelier

@@ -1,0 +1,34 @@
+#include "models/model.h"
+
+namespace atelier {
+
+mx::array Model::hidden(
+    const Params& weights,
+    const Params& lora,
+    const mx::array& ids_BL,
+    KvCache* cache,
+    std::optional<mx::array> mask) const {
+  const Pass pass = begin(ids_BL, cache, std::move(mask));
+  mx::array x = embed(weights, ids_BL);
+  for (int i = 0; i < config_.layers; i++) {
+    x = layer(i, weights, lora, x, pass);
+  }
+  if (cache) {
+    cache->length += ids_BL.shape(1);
+  }
+  return final_norm(weights, x);
+}
+
+std::string Model::head_name() const {
+  return config_.tied ? "model.embed_tokens.weight" : "lm_head.weight";
+}
+
+const mx::array& Model::head(const Params& weights) const {
+  return weights.at(head_name());
+}
+
+mx::array Model::logits(const Params& weights, const mx::array& hidden) const {
+  return mx::matmul(mx::astype(hidden, mx::float32), mx::transpose(mx::astype(head(weights), mx::float32)));
+}
+
+} // namespace atelier
