@@ -48,7 +48,7 @@ export const rowsOf = (matrix: Json[][]): number[] => matrix.map((row) => row.le
 /** Halves or thirds that lie block by block, one after another: trajectories n*i .. n*i + n - 1 belong together. */
 export const interleave = <X>(blocks: X[], n: number): X[] => {
   const size = blocks.length / n;
-  return Array.from({ length: blocks.length }, (_, i) => blocks[(i % n) * size + Math.floor(i / n)]!);
+  return Array.from({ length: blocks.length }, (_, i) => blocks[(i % n) * size + Math.floor(i / n)]);
 };
 
 export const file = (parts: Partial<LossFile>): LossFile => ({ programs: [], plain: [], waiting: [], ...parts });

@@ -31,8 +31,8 @@ export class Comparer {
     let worst = -1;
     let worstError = 0;
     for (let i = 0; i < expected.length; i++) {
-      const a = actual[i]!;
-      const e = expected[i]!;
+      const a = actual[i];
+      const e = expected[i];
       this.result.compared++;
       const same = Object.is(a, e) || a === e;
       const error = same ? 0 : Math.abs(a - e) / (1 + (this.rtol / this.atol) * Math.abs(e));

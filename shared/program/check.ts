@@ -135,7 +135,7 @@ export function parseProgram(source: unknown): LossProgram {
   }
   const parsed = schema.safeParse(value);
   if (!parsed.success) {
-    const issue = parsed.error.issues[0]!;
+    const issue = parsed.error.issues[0];
     throw new ProgramError(`${issue.path.join('.') || 'program'}: ${issue.message}`);
   }
   checkProgram(parsed.data);

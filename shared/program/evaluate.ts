@@ -29,7 +29,7 @@ function frameOf({ targets, trajectories, groups }: EvaluationInput): Frame {
   const count = ids.reduce((a, b) => Math.max(a, b + 1), 0);
   if (new Set(ids).size !== count) throw new ProgramError(`trajectories must use every number from 0 to ${count - 1}`);
   return {
-    trajectory: Int32Array.from(rows.flatMap((n, row) => Array.from({ length: n }, () => ids[row]!))),
+    trajectory: Int32Array.from(rows.flatMap((n, row) => Array.from({ length: n }, () => ids[row]))),
     trajectories: count,
     sequences: count,
     groups: groups ? new Set(Array.from(groups)).size : 1,
@@ -47,12 +47,12 @@ function sizeOf(shape: Shape, frame: Frame): number {
 }
 
 function metricValue({ reduce }: MetricTerm, value: Vector, weight: Vector | undefined): number {
-  if (reduce === 'value') return value[0]!;
+  if (reduce === 'value') return value[0];
   let sum = 0;
   let weights = 0;
   let extreme = reduce === 'min' ? Infinity : -Infinity;
   value.forEach((x, i) => {
-    const w = weight ? weight[i]! : 1;
+    const w = weight ? weight[i] : 1;
     if (w === 0) return;
     sum += x * w;
     weights += w;
@@ -86,25 +86,25 @@ export function evaluateProgram(program: LossProgram, given: EvaluationInput): E
     if (!inputs.has(name)) throw new ProgramError(`the program has no input "${name}"`);
 
   const values: Vector[] = [];
-  const argsOf = (i: number) => (program.nodes[i]!.args ?? []).map((a) => values[a]!);
+  const argsOf = (i: number) => (program.nodes[i].args ?? []).map((a) => values[a]);
   program.nodes.forEach((node, i) => {
     if (node.op === 'input') {
       values.push(inputs.get(node.name!)!);
       return;
     }
-    const out = new Float64Array(sizeOf(types[i]!.shape, frame));
-    KERNELS[node.op]!.forward(argsOf(i), out, node, frame);
+    const out = new Float64Array(sizeOf(types[i].shape, frame));
+    KERNELS[node.op].forward(argsOf(i), out, node, frame);
     values.push(out);
   });
 
   const loss = program.loss.reduce(
-    (sum, term) => sum + values[term.value]!.reduce((a, b) => a + b, 0) / values[term.over]![0]!,
+    (sum, term) => sum + values[term.value].reduce((a, b) => a + b, 0) / values[term.over][0],
     0,
   );
   const metrics = Object.fromEntries(
     program.metrics.map((m) => [
       m.name,
-      metricValue(m, values[m.value]!, m.weight === undefined ? undefined : values[m.weight]!),
+      metricValue(m, values[m.value], m.weight === undefined ? undefined : values[m.weight]),
     ]),
   );
   return { loss, metrics, gradients: backward() };
@@ -122,18 +122,18 @@ export function evaluateProgram(program: LossProgram, given: EvaluationInput): E
       const reached =
         node.op === 'input'
           ? wanted.has(node.name!)
-          : KERNELS[node.op]!.backward !== undefined && (node.args ?? []).some((a) => grads[a]);
-      grads.push(reached ? new Float64Array(values[i]!.length) : undefined);
+          : KERNELS[node.op].backward !== undefined && (node.args ?? []).some((a) => grads[a]);
+      grads.push(reached ? new Float64Array(values[i].length) : undefined);
     });
     for (const term of program.loss) {
       const g = grads[term.value];
-      if (g) for (let i = 0; i < g.length; i++) g[i]! += 1 / values[term.over]![0]!;
+      if (g) for (let i = 0; i < g.length; i++) g[i] += 1 / values[term.over][0];
     }
     for (let i = program.nodes.length - 1; i >= 0; i--) {
-      const node = program.nodes[i]!;
+      const node = program.nodes[i];
       const g = grads[i];
       if (!g || node.op === 'input') continue;
-      KERNELS[node.op]!.backward!(argsOf(i), values[i]!, g, (node.args ?? []).map((a) => grads[a]), node, frame);
+      KERNELS[node.op].backward!(argsOf(i), values[i], g, (node.args ?? []).map((a) => grads[a]), node, frame);
     }
     return Object.fromEntries(
       [...wanted].map((name) => {

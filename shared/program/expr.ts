@@ -33,7 +33,7 @@ abstract class Expr {
   ) {}
 
   get shape() {
-    return this.graph.types[this.index]!.shape;
+    return this.graph.types[this.index].shape;
   }
 
   /** Adds an op; where [T] and [S] meet, the sequence's entry is given to each of its tokens. */
@@ -44,7 +44,7 @@ abstract class Expr {
       else if (other.graph !== this.graph) throw new ProgramError(`${op}: an expression of another program`);
       else args.push(other.index);
     }
-    const shapes = args.map((a) => this.graph.types[a]!.shape);
+    const shapes = args.map((a) => this.graph.types[a].shape);
     const mixed = shapes.includes('T') && shapes.includes('S');
     return this.graph.add({
       op,

@@ -25,9 +25,9 @@ export interface Kernel {
   ): void;
 }
 
-const at = (v: Vector, i: number) => v[v.length === 1 ? 0 : i]!;
+const at = (v: Vector, i: number) => v[v.length === 1 ? 0 : i];
 const addAt = (v: Vector | undefined, i: number, x: number) => {
-  if (v) v[v.length === 1 ? 0 : i]! += x;
+  if (v) v[v.length === 1 ? 0 : i] += x;
 };
 
 /** f(x) and, from x and y = f(x), dy/dx. */
@@ -37,7 +37,7 @@ const unary = (f: (x: number) => number, d: (x: number, y: number) => number): K
   },
   backward: ([a], out, g, [ga]) => {
     // An entry without influence keeps 0, whatever its derivative is.
-    for (let i = 0; i < out.length; i++) if (g[i] !== 0) addAt(ga, i, g[i]! * d(at(a!, i), out[i]!));
+    for (let i = 0; i < out.length; i++) if (g[i] !== 0) addAt(ga, i, g[i] * d(at(a!, i), out[i]));
   },
 });
 
@@ -55,7 +55,7 @@ const pointwise = (
         if (g[i] === 0) continue;
         const partial = d(args.map((a) => at(a, i)));
         partial.forEach((p, j) => {
-          if (p !== 0) addAt(grads[j], i, g[i]! * p);
+          if (p !== 0) addAt(grads[j], i, g[i] * p);
         });
       }
     },
@@ -115,70 +115,70 @@ const lastIndex = (maskT: Vector, { trajectory, trajectories }: Frame) => {
 const lengths = (maskT: Vector, { trajectory, trajectories }: Frame) => {
   const n = new Float64Array(trajectories);
   trajectory.forEach((s, t) => {
-    if (maskT[t] !== 0) n[s]! += 1;
+    if (maskT[t] !== 0) n[s] += 1;
   });
   return n;
 };
 
 const segments: Record<string, Kernel> = {
   segSum: {
-    forward: ([x], out, _, { trajectory }) => trajectory.forEach((s, t) => (out[s]! += x![t]!)),
-    backward: (_args, _out, g, [gx], _node, { trajectory }) => trajectory.forEach((s, t) => addAt(gx, t, g[s]!)),
+    forward: ([x], out, _, { trajectory }) => trajectory.forEach((s, t) => (out[s] += x![t])),
+    backward: (_args, _out, g, [gx], _node, { trajectory }) => trajectory.forEach((s, t) => addAt(gx, t, g[s])),
   },
   segMean: {
     forward: ([x, m], out, _, frame) => {
       const n = lengths(m!, frame);
       frame.trajectory.forEach((s, t) => {
-        if (m![t] !== 0) out[s]! += x![t]! / n[s]!;
+        if (m![t] !== 0) out[s] += x![t] / n[s];
       });
     },
     backward: ([, m], _out, g, [gx], _node, frame) => {
       const n = lengths(m!, frame);
       frame.trajectory.forEach((s, t) => {
-        if (m![t] !== 0) addAt(gx, t, g[s]! / n[s]!);
+        if (m![t] !== 0) addAt(gx, t, g[s] / n[s]);
       });
     },
   },
   segLast: {
     forward: ([x, m], out, _, frame) =>
       lastIndex(m!, frame).forEach((t, s) => {
-        if (t >= 0) out[s] = x![t]!;
+        if (t >= 0) out[s] = x![t];
       }),
     backward: ([, m], _out, g, [gx], _node, frame) =>
       lastIndex(m!, frame).forEach((t, s) => {
-        if (t >= 0) addAt(gx, t, g[s]!);
+        if (t >= 0) addAt(gx, t, g[s]);
       }),
   },
   position: {
     forward: ([m], out, _, { trajectory, trajectories }) => {
       const n = new Float64Array(trajectories);
       trajectory.forEach((s, t) => {
-        out[t] = n[s]!;
-        if (m![t] !== 0) n[s]! += 1;
+        out[t] = n[s];
+        if (m![t] !== 0) n[s] += 1;
       });
     },
   },
   spread: {
     forward: ([x], out, _, { trajectory }) => trajectory.forEach((s, t) => (out[t] = at(x!, s))),
-    backward: (_args, _out, g, [gx], _node, { trajectory }) => trajectory.forEach((s, t) => addAt(gx, s, g[t]!)),
+    backward: (_args, _out, g, [gx], _node, { trajectory }) => trajectory.forEach((s, t) => addAt(gx, s, g[t])),
   },
 };
 
 /** Positions of x in ascending order. */
-const order = (x: Vector) => [...x.keys()].sort((a, b) => x[a]! - x[b]! || a - b);
+const order = (x: Vector) => [...x.keys()].sort((a, b) => x[a] - x[b] || a - b);
 
 const parts: Record<string, Kernel> = {
   part: {
-    forward: ([x], out, { k, n }) => out.forEach((_, i) => (out[i] = x![i * n! + k!]!)),
-    backward: (_args, out, g, [gx], { k, n }) => out.forEach((_, i) => addAt(gx, i * n! + k!, g[i]!)),
+    forward: ([x], out, { k, n }) => out.forEach((_, i) => (out[i] = x![i * n! + k!])),
+    backward: (_args, out, g, [gx], { k, n }) => out.forEach((_, i) => addAt(gx, i * n! + k!, g[i])),
   },
   unpart: {
-    forward: ([x], out, { n }) => out.forEach((_, i) => (out[i] = x![Math.floor(i / n!)]!)),
-    backward: (_args, out, g, [gx], { n }) => out.forEach((_, i) => addAt(gx, Math.floor(i / n!), g[i]!)),
+    forward: ([x], out, { n }) => out.forEach((_, i) => (out[i] = x![Math.floor(i / n!)])),
+    backward: (_args, out, g, [gx], { n }) => out.forEach((_, i) => addAt(gx, Math.floor(i / n!), g[i])),
   },
   sort: {
-    forward: ([x], out) => order(x!).forEach((from, i) => (out[i] = x![from]!)),
-    backward: ([x], _out, g, [gx]) => order(x!).forEach((from, i) => addAt(gx, from, g[i]!)),
+    forward: ([x], out) => order(x!).forEach((from, i) => (out[i] = x![from])),
+    backward: ([x], _out, g, [gx]) => order(x!).forEach((from, i) => addAt(gx, from, g[i])),
   },
 };
 
@@ -193,15 +193,15 @@ const wholeStep: Record<string, Kernel> = {
   quantile: {
     forward: ([x, m, q], out) => {
       const v = chosen(x!, m!);
-      const place = (v.length - 1) * q![0]!;
+      const place = (v.length - 1) * q![0];
       const low = v[Math.floor(place)] ?? NaN;
-      out[0] = low + (v[Math.ceil(place)]! - low) * (place - Math.floor(place));
+      out[0] = low + (v[Math.ceil(place)] - low) * (place - Math.floor(place));
     },
   },
   kthLargest: {
     forward: ([x, m, k], out) => {
       const v = chosen(x!, m!);
-      out[0] = v[v.length - Math.min(v.length, Math.max(1, Math.floor(k![0]!)))] ?? NaN;
+      out[0] = v[v.length - Math.min(v.length, Math.max(1, Math.floor(k![0])))] ?? NaN;
     },
   },
 };

@@ -61,7 +61,7 @@ const segment =
   (args) => {
     want(args, ...kinds);
     args.forEach((a) => fromShape(a, 'T'));
-    return { shape: 'S', kind: 'number', differentiable: args[0]!.differentiable };
+    return { shape: 'S', kind: 'number', differentiable: args[0].differentiable };
   };
 
 const partCount = (node: ProgramNode): number => {
@@ -135,36 +135,36 @@ export const SIGNATURES: Record<string, Signature> = {
   segLast: segment([N, M]),
   position: (args) => {
     want(args, M);
-    fromShape(args[0]!, 'T');
+    fromShape(args[0], 'T');
     return { shape: 'T', kind: 'number', differentiable: false };
   },
   spread: (args) => {
     if (args.length !== 1) fail(`takes 1 argument, has ${args.length}`);
-    fromShape(args[0]!, 'S');
-    return { ...args[0]!, shape: 'T' };
+    fromShape(args[0], 'S');
+    return { ...args[0], shape: 'T' };
   },
   part: (args, node) => {
     if (args.length !== 1) fail(`takes 1 argument, has ${args.length}`);
-    fromShape(args[0]!, 'S');
+    fromShape(args[0], 'S');
     const n = partCount(node);
     if (!Number.isInteger(node.k) || node.k! < 0 || node.k! >= n) fail(`k must be 0 to ${n - 1}, is ${node.k}`);
-    return { ...args[0]!, shape: `S/${n}` };
+    return { ...args[0], shape: `S/${n}` };
   },
   unpart: (args, node) => {
     if (args.length !== 1) fail(`takes 1 argument, has ${args.length}`);
     const n = partCount(node);
-    if (args[0]!.shape !== `S/${n}`) fail(`wants [S/${n}], is ${describe(args[0]!)}`);
-    return { ...args[0]!, shape: 'S' };
+    if (args[0].shape !== `S/${n}`) fail(`wants [S/${n}], is ${describe(args[0])}`);
+    return { ...args[0], shape: 'S' };
   },
   sort: (args) => {
     want(args, N);
-    fromShape(args[0]!, 'S', 'S/n');
-    return args[0]!;
+    fromShape(args[0], 'S', 'S/n');
+    return args[0];
   },
 
   total: (args) => {
     if (args.length !== 1) fail(`takes 1 argument, has ${args.length}`);
-    return wholeStep([args[0]!.kind])(args, { op: '' });
+    return wholeStep([args[0].kind])(args, { op: '' });
   },
   quantile: wholeStep([N, M, N], [2]),
   kthLargest: wholeStep([N, M, N], [2]),

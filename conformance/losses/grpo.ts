@@ -1,0 +1,205 @@
+import { grpoLoss } from '../../shared/algorithms/grpo';
+import { Mask, Num, ProgramBuilder, type LossProgram } from '../../shared/program';
+import { file, flat, rowsOf, type Json, type LossCase, type LossFile } from './case';
+
+const PRODUCT = ['grpo', 'bnpo', 'dr_grpo', 'dapo'];
+
+/** Whether the product's own program has all that a case of trl's GRPO family asks for. */
+const isProduct = (c: Json) =>
+  PRODUCT.includes(c.loss_type) &&
+  c.importance_sampling_level === 'token' &&
+  !c.use_bias_correction_kl &&
+  ['delta', 'top_entropy_quantile', 'off_policy_mask_threshold'].every((k) => c[k] === undefined);
+
+interface Parts {
+  p: ProgramBuilder;
+  loss: Mask;
+  logp: Num;
+  logRatio: Num;
+  advantage: Num;
+  perToken: boolean;
+}
+
+const product = (config: Json): LossProgram =>
+  grpoLoss({
+    clipLow: config.epsilon_low,
+    clipHigh: config.epsilon_high,
+    normalisation: config.loss_type,
+    maxNewTokens: config.max_completion_length ?? 1,
+    beta: config.beta,
+    entropyBonus: config.entropy_coef ?? 0,
+  });
+
+/** Objective by token before KL and normaliser; adds the metrics that go with it. */
+function objective(c: Json, { p, loss, logp, logRatio, advantage }: Parts): Num {
+  const weight = c.importance_sampling_level === 'sequence' ? logRatio.segMean(loss).spread() : logRatio;
+  const ratio = weight.exp();
+  if (c.loss_type === 'cispo') {
+    p.mean('cispo_clip_ratio', ratio.gt(c.epsilon_high).and(advantage.gt(0)).number(), loss);
+    return ratio.min(c.epsilon_high).stopGradient().times(advantage).times(logp);
+  }
+  if (c.loss_type === 'sapo') {
+    const temperature = advantage.gt(0).choose(c.sapo_temperature_pos, c.sapo_temperature_neg);
+    return temperature.times(ratio.minus(1)).sigmoid().times(4).over(temperature).times(advantage);
+  }
+  if (c.loss_type === 'vespo') {
+    const low = Math.log(1e-8);
+    const logW = logRatio.clip(-20, 20).segSum().clip(low, 20).spread();
+    const positive = advantage.ge(0);
+    const k = positive.choose(c.vespo_k_pos, c.vespo_k_neg);
+    const lambda = positive.choose(c.vespo_lambda_pos, c.vespo_lambda_neg);
+    const phi = lambda.plus(k.times(logW)).minus(lambda.times(logW.exp())).exp();
+    const perSequence = phi.segMean(loss);
+    p.mean('vespo/phi_seq_mean', perSequence);
+    return phi.stopGradient().times(advantage).times(logp);
+  }
+  const clipped = ratio.clip(1 - c.epsilon_low, 1 + c.epsilon_high);
+  const bounded = c.delta === undefined ? ratio : ratio.min(c.delta);
+  const low = bounded.lt(1 - c.epsilon_low).and(advantage.lt(0));
+  const high = bounded.gt(1 + c.epsilon_high).and(advantage.gt(0));
+  clipMetrics(p, loss, low, high, c.importance_sampling_level === 'sequence');
+  return bounded.times(advantage).min(clipped.times(advantage));
+}
+
+/** trl's clip_ratio/*: over tokens, or over sequences where the ratio is one a sequence. */
+export function clipMetrics(p: ProgramBuilder, loss: Mask, low: Mask, high: Mask, bySequence: boolean): void {
+  const has = loss.length().gt(0);
+  const [l, h] = [low.number(), high.number()];
+  const lowSeq = l.segMean(loss);
+  const highSeq = h.segMean(loss);
+  if (bySequence) {
+    p.mean('clip_ratio/low_mean', lowSeq);
+    p.mean('clip_ratio/high_mean', highSeq);
+    p.mean('clip_ratio/region_mean', lowSeq.plus(highSeq));
+  } else {
+    p.mean('clip_ratio/low_mean', l, loss);
+    p.mean('clip_ratio/high_mean', h, loss);
+    p.mean('clip_ratio/region_mean', low.or(high).number(), loss);
+  }
+  p.least('clip_ratio/low_min', lowSeq, has);
+  p.greatest('clip_ratio/high_max', highSeq, has);
+}
+
+function trl(c: Json, inputs: Json): LossProgram {
+  const p = new ProgramBuilder();
+  const loss = p.mask('loss', 'T');
+  const logp = p.engine('logp', loss);
+  const logRatio = logp.minus(p.data('samplerLogp', 'T', loss));
+  const perToken = Array.isArray(inputs.advantages[0]);
+  const given = p.data('advantage', perToken ? 'T' : 'S');
+  const advantage = perToken ? loss.choose(given, 0) : given.spread();
+  const entropy = p.engine('entropy', loss);
+  let value = objective(c, { p, loss, logp, logRatio, advantage, perToken }).neg();
+
+  if (c.off_policy_mask_threshold !== undefined) {
+    const drift = logRatio.neg().stopGradient().segMean(loss);
+    const keep = given.ge(0).or(drift.le(c.off_policy_mask_threshold));
+    value = keep.spread().choose(value, 0);
+  }
+  if (c.top_entropy_quantile !== undefined) {
+    const threshold = entropy.stopGradient().quantile(loss, 1 - c.top_entropy_quantile);
+    // The library compares f64 entropies with a threshold rounded to f32, here upwards: the token at it falls out.
+    value = entropy.gt(threshold).choose(value, 0);
+  }
+  if (inputs.importance_sampling_ratio) value = value.times(p.data('samplerWeight', 'T', loss));
+  if (c.beta > 0) {
+    const toReference = p.data('refLogp', 'T', loss).minus(logp);
+    let kl = toReference.exp().minus(toReference).minus(1);
+    if (c.use_bias_correction_kl) kl = kl.times(logRatio.exp());
+    p.mean('kl', kl, loss);
+    value = value.plus(kl.times(c.beta));
+  }
+  p.mean('entropy', entropy, loss);
+
+  const tokens = loss.choose(value, 0);
+  const sequences = p.sequences();
+  if (c.loss_type === 'grpo' || c.loss_type === 'sapo') p.loss('policy', value.segMean(loss), sequences);
+  else if (c.loss_type === 'luspo') p.loss('policy', tokens, sequences);
+  else if (c.loss_type === 'dr_grpo') p.loss('policy', tokens, sequences.times(c.max_completion_length));
+  else if (c.loss_type === 'bnpo') p.loss('policy', tokens, p.atLeastOne(loss.count()));
+  else p.loss('policy', tokens, p.param('items'));
+  return p.build();
+}
+
+/** Cases of trl's GRPO family: those that the product's program covers are run through it. */
+export function trlCase(fixture: Json, c: Json, gmpo?: (config: Json) => LossProgram): LossCase {
+  const inputs = { ...fixture.inputs, ...c.inputs };
+  const config = c.config;
+  const mask = flat(inputs[config.mask] ?? inputs.mask);
+  const perToken = Array.isArray(inputs.advantages[0]);
+  const isOurs = !gmpo && isProduct(config) && !perToken && !inputs.importance_sampling_ratio;
+  const program = gmpo ? gmpo(config) : isOurs ? product(config) : trl(config, inputs);
+  const old = c.name === 'dapo_on_policy_old_is_current' ? inputs.logprobs : inputs.old_logprobs;
+  // trl divides what is a mean over sequences or tokens by the number of accumulation steps as well.
+  const accumulation = config.gradient_accumulation_steps ?? 1;
+  const items = ((config.num_items_in_batch ?? 1) * accumulation) / (config.steps_per_generation ?? 1);
+  const tokens = mask.reduce((a, b) => a + b, 0);
+  const available: Record<string, number[]> = {
+    loss: mask,
+    logp: flat(inputs.logprobs),
+    samplerLogp: flat(old),
+    refLogp: flat(inputs.ref_logprobs),
+    entropy: flat(inputs.entropies),
+    advantage: flat(inputs.advantages),
+    items: [items],
+    stepTokens: [tokens * accumulation],
+    stepSequences: [inputs.logprobs.length * accumulation],
+    meanStepTokens: [items],
+    ...(inputs.importance_sampling_ratio && { samplerWeight: flat(inputs.importance_sampling_ratio) }),
+  };
+  const m = { ...c.expected.metrics };
+  delete m.entropy_coef;
+  delete m.policy_loss;
+  return {
+    name: c.name,
+    program,
+    given: {
+      targets: rowsOf(inputs.logprobs),
+      inputs: Object.fromEntries(program.inputs.map((i) => [i.name, available[i.name]])),
+      gradients: c.expected.grad_entropies ? ['logp', 'entropy'] : ['logp'],
+    },
+    loss: c.expected.loss,
+    metrics: isOurs
+      ? {
+          'policy/entropy': m.entropy,
+          'policy/clip_low': m['clip_ratio/low_mean'],
+          'policy/clip_high': m['clip_ratio/high_mean'],
+          ...(m.kl !== undefined && { 'policy/kl': m.kl }),
+        }
+      : m,
+    gradients: {
+      logp: flat(c.expected.grad_logprobs),
+      ...(c.expected.grad_entropies && { entropy: flat(c.expected.grad_entropies) }),
+    },
+  };
+}
+
+export const grpo = (fixture: Json): LossFile =>
+  file({ programs: fixture.cases.map((c: Json) => trlCase(fixture, c)) });
+
+/** GMPO, arXiv 2507.20673, eq. 4: geometric mean of ratios clipped in log space. */
+function gmpoProgram(c: Json): LossProgram {
+  const p = new ProgramBuilder();
+  const loss = p.mask('loss', 'T');
+  const logp = p.engine('logp', loss);
+  const logRatio = logp.minus(p.data('samplerLogp', 'T', loss));
+  const given = p.data('advantage', 'S');
+  const advantage = given.spread();
+  const clamped = logRatio.clip(-c.epsilon_low, c.epsilon_high);
+  const clipped = advantage.gt(0).choose(logRatio.min(clamped), logRatio.max(clamped));
+  let perSequence = clipped.segMean(loss).exp().times(given).neg();
+  if (c.beta > 0) {
+    const toReference = p.data('refLogp', 'T', loss).minus(logp);
+    const kl = toReference.exp().minus(toReference).minus(1);
+    perSequence = perSequence.plus(kl.segMean(loss).times(c.beta));
+    p.mean('kl', kl, loss);
+  }
+  p.loss('policy', perSequence, p.sequences());
+  p.mean('entropy', p.engine('entropy', loss), loss);
+  const low = logRatio.lt(-c.epsilon_low).and(advantage.lt(0));
+  clipMetrics(p, loss, low, logRatio.gt(c.epsilon_high).and(advantage.gt(0)), false);
+  return p.build();
+}
+
+export const gmpo = (fixture: Json): LossFile =>
+  file({ programs: fixture.cases.map((c: Json) => trlCase(fixture, c, gmpoProgram)) });

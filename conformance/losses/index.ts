@@ -1,0 +1,56 @@
+import { file, type Json, type LossFile } from './case';
+import { gmpo, grpo, trlCase } from './grpo';
+import {
+  aggregationAndWhitening,
+  gae,
+  grpoAdvantages,
+  klReward,
+  reinforcePlusPlus,
+  rloo,
+  rolloutBatch,
+  verlAdvantages,
+} from './numbers';
+import { cpoSimpo, dpo, kto, orpo, rewardModel, tpo } from './preference';
+import { gradientAccumulation, sft } from './supervised';
+import { klEstimators, value, verlCase, verlPolicies } from './verl';
+
+/** trl's sequence-level ratio and verl's token form. */
+const gspo = (fixture: Json): LossFile =>
+  file({
+    programs: fixture.cases.map((c: Json) =>
+      c.config.policy_loss ? verlCase(fixture.inputs, c) : trlCase(fixture, c),
+    ),
+  });
+
+
+const waits = (part: string, quantity: string) => (): LossFile => file({ waiting: [{ part, quantity }] });
+
+/** Every file of the fixtures' losses/. */
+export const LOSS_FILES: Record<string, (fixture: Json) => LossFile> = {
+  'advantages_verl.json': verlAdvantages,
+  'aggregation_whitening_entropy.json': aggregationAndWhitening,
+  'cpo_simpo.json': cpoSimpo,
+  'distill_gkd.json': waits('all cases', 'jsd (teacher and student, made chunk by chunk)'),
+  'distill_topk_and_sampled.json': waits('all cases', 'topkDivergence and teacherLogp'),
+  'dpo.json': dpo,
+  'gmpo.json': gmpo,
+  'grpo.json': grpo,
+  'grpo_advantages.json': grpoAdvantages,
+  'gspo.json': gspo,
+  'kl_estimators.json': klEstimators,
+  'kto.json': kto,
+  'orpo.json': orpo,
+  'ppo_gae.json': gae,
+  'ppo_kl_reward.json': klReward,
+  'ppo_policy.json': verlPolicies,
+  'ppo_value.json': value,
+  'reinforce_plus_plus.json': reinforcePlusPlus,
+  'reward_model.json': rewardModel,
+  'rloo.json': rloo,
+  'rollout_batch.json': rolloutBatch,
+  'sft.json': sft,
+  'sft_grad_accum.json': gradientAccumulation,
+  'sft_packing.json': waits('all cases', 'packed rows'),
+  'tpo.json': tpo,
+  'verl_other_policy_losses.json': verlPolicies,
+};

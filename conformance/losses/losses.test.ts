@@ -1,0 +1,20 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { compareFile, reference } from './compare';
+import { LOSS_FILES } from './index';
+
+const folder = new URL('../fixtures/losses/', import.meta.url);
+
+describe('losses of published libraries', () => {
+  it('has a reader for every file', () => {
+    expect(Object.keys(LOSS_FILES).sort()).toEqual(readdirSync(folder).sort());
+  });
+
+  // Expected values have 9 digits; a few were made through f32 inside the library.
+  it.each(Object.keys(LOSS_FILES))('%s: value, gradients and metrics', async (name) => {
+    const file = LOSS_FILES[name](JSON.parse(readFileSync(new URL(name, folder), 'utf8')));
+    const { failures, compared } = await compareFile(file, reference, 1e-6);
+    expect(failures).toEqual([]);
+    if (file.waiting.length === 0) expect(compared).toBeGreaterThan(0);
+  });
+});
