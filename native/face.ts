@@ -60,8 +60,6 @@ export interface EngineOptions {
   memoryLimitBytes?: number;
   /** Limit of MLX's buffer cache in bytes; default: a quarter of the memory limit. */
   cacheLimitBytes?: number;
-  /** Run every fused kernel's plain-op twin instead of the kernel. */
-  plainOps?: boolean;
 }
 
 export interface EngineStats {
@@ -227,9 +225,15 @@ export interface StepRequest {
   trajectories?: Int32Array;
   /** [S] group of each trajectory; default: all in group 0. Counted for the constant `groups`. */
   groups?: Int32Array;
-  /** Hash-independent JSON of a LossProgram (shared/program). */
+  /**
+   * [S] 1: the trajectory counts in the whole step's numbers (tokens, sequences, groups) but is not
+   * forwarded: neither the loss nor a metric sees it. For what the caller knows to add nothing to the loss,
+   * e.g. GRPO's group of equal rewards. Refused where the program's trajectories interact.
+   */
+  skip?: Uint8Array;
+  /** JSON of a LossProgram (shared/program). */
   program: string;
-  /** Every input the program names and the engine does not make: [T], [S] or one number. */
+  /** Every input the program names and the engine does not make: [T], [S], [S/n] or one number. */
   inputs: Record<string, Float32Array>;
   /** Trainer's logits are divided by it. */
   temperature: number;
@@ -238,12 +242,11 @@ export interface StepRequest {
   maxGradNorm: number | null;
   /** Padded tokens forwarded and differentiated at once at most; changes memory, never the result. */
   microTokens: number;
-  /** Accumulate only: no update (the caller ends with a request that updates). Default true. */
-  update?: boolean;
 }
 
 export interface StepResult {
   loss: number;
+  /** By the program's names; NaN where nothing had weight. */
   metrics: Record<string, number>;
   /** Global norm before clipping. */
   gradNorm: number;
@@ -273,8 +276,13 @@ export interface ProgramResult {
   gradients: Record<string, Float32Array>;
 }
 
+/**
+ * An aborted call rejects with `cancelled` and has changed nothing; one exception: a generation that was
+ * running resolves with what it has, its unfinished rows marked 'cancelled'.
+ */
 export interface Engine {
   readonly device: Device;
+  /** At once, beside a running job. */
   stats(): Promise<EngineStats>;
   /** Releases the buffer cache (between roles). */
   clearCache(): Promise<void>;
@@ -313,7 +321,7 @@ export interface Engine {
   /** Loss program alone, on given numbers: conformance and users' own algorithms. */
   evaluateProgram(request: ProgramRequest): Promise<ProgramResult>;
 
-  /** Ends the thread; running jobs are cancelled. */
+  /** Cancels what runs and waits, frees everything, ends the thread. */
   close(): Promise<void>;
 }
 

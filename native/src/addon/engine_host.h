@@ -1,0 +1,56 @@
+#pragma once
+
+#include "addon/results.h"
+#include "engine/worker.h"
+
+#include <functional>
+#include <memory>
+
+#include <napi.h>
+
+namespace atelier {
+
+/**
+ * One engine and its thread, seen from the JS thread: work goes over as jobs, results come back as settled
+ * promises. Everything but the work itself runs on the JS thread.
+ */
+class EngineHost {
+ public:
+  using Task = std::function<void(Napi::Env)>;
+  using Work = std::function<Task(Engine&, const CancelFlag&, const Napi::Promise::Deferred&)>;
+
+  /** `hold` keeps the JS owner alive while something is pending. Throws what Engine's constructor throws. */
+  EngineHost(Napi::Env env, const EngineOptions& options, std::function<void(bool)> hold);
+  /** Cancels, waits for the running job to notice, ends the thread. */
+  ~EngineHost();
+
+  /** `work` runs on the engine's thread and returns the task that settles the promise. */
+  Napi::Promise submit(Napi::Env env, JobId job, Work work);
+  void cancel(JobId job);
+  size_t jobs() const;
+  /** At once, beside a running job. */
+  EngineStats stats() const;
+  /** Runs a task on the JS thread; from any thread. */
+  void post_to_js(Task task);
+  /** Resolves when all is freed and the thread is about to end. */
+  Napi::Promise close(Napi::Env env);
+  /** Without JS: at the end of the environment. */
+  void shut_down();
+
+ private:
+  static void run_task(Napi::Env env, Napi::Function, std::nullptr_t*, Task* task);
+  using ToJs = Napi::TypedThreadSafeFunction<std::nullptr_t, Task, run_task>;
+
+  void begin_pending(Napi::Env env);
+  void end_pending(Napi::Env env);
+  void settle(Task task);
+
+  ToJs to_js_;
+  int pending_ = 0;
+  bool closed_ = false;
+  std::function<void(bool)> hold_;
+  std::unique_ptr<Engine> engine_; // used and freed on the worker's thread
+  std::unique_ptr<Worker> worker_;
+};
+
+} // namespace atelier

@@ -1,0 +1,314 @@
+#include "engine/engine.h"
+
+#include "train/lora_init.h"
+
+#include <algorithm>
+#include <chrono>
+
+namespace atelier {
+namespace {
+
+class Clock {
+ public:
+  double seconds() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  }
+
+ private:
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+std::string dtype_name(mx::Dtype dtype) {
+  return dtype == mx::float32 ? "f32" : dtype == mx::bfloat16 ? "bf16" : "f16";
+}
+
+mx::Dtype storage_dtype(const std::string& name) {
+  if (name == "f32") {
+    return mx::float32;
+  }
+  if (name == "bf16") {
+    return mx::bfloat16;
+  }
+  if (name == "f16") {
+    return mx::float16;
+  }
+  throw Error(ErrorCode::invalid_argument, "dtype is '" + name + "'; it is one of f32, bf16, f16");
+}
+
+// Half precision on the CPU is scalar code: slower and less exact than f32, so it is not offered.
+mx::Dtype compute_dtype(const std::string& name, const DeviceInfo& device) {
+  if (name.empty()) {
+    return device.device == "cpu" ? mx::float32 : mx::bfloat16;
+  }
+  auto dtype = storage_dtype(name);
+  if (device.device == "cpu" && dtype != mx::float32) {
+    throw Error(ErrorCode::invalid_argument, "dtype is '" + name + "'; on the CPU the engine computes in f32 only");
+  }
+  return dtype;
+}
+
+int64_t count(const Params& params) {
+  int64_t total = 0;
+  for (const auto& [name, array] : params) {
+    total += static_cast<int64_t>(array.size());
+  }
+  return total;
+}
+
+uint64_t bytes(const Params& params) {
+  uint64_t total = 0;
+  for (const auto& [name, array] : params) {
+    total += array.nbytes();
+  }
+  return total;
+}
+
+float max_abs(const mx::array& a) {
+  return a.size() == 0 ? 0.0f : mx::max(mx::abs(a)).item<float>();
+}
+
+std::vector<float> to_vector(const mx::array& a) {
+  auto flat = mx::contiguous(mx::astype(a, mx::float32));
+  flat.eval();
+  return {flat.data<float>(), flat.data<float>() + flat.size()};
+}
+
+} // namespace
+
+Engine::Engine(const EngineOptions& options) : device_(find_device(options.device)) {
+  uint64_t memory = device_.memory_bytes ? device_.memory_bytes : mx::get_memory_limit();
+  memory_limit_ = options.memory_limit_bytes.value_or(memory / 4 * 3);
+  mx::set_memory_limit(memory_limit_);
+  mx::set_cache_limit(options.cache_limit_bytes.value_or(memory_limit_ / 4));
+}
+
+void Engine::begin_thread() {
+  use_device(device_);
+}
+
+EngineStats Engine::stats() const {
+  EngineStats s;
+  s.device = device_.device;
+  s.active_bytes = mx::get_active_memory();
+  s.peak_bytes = std::max<uint64_t>(peak_before_, mx::get_peak_memory());
+  s.cache_bytes = mx::get_cache_memory();
+  s.memory_limit_bytes = memory_limit_;
+  s.models = model_count_;
+  s.adapters = adapter_count_;
+  return s;
+}
+
+void Engine::clear_cache() {
+  mx::clear_cache();
+}
+
+void Engine::reset_peak() {
+  peak_before_ = 0;
+  mx::reset_peak_memory();
+}
+
+void Engine::check_room(uint64_t wanted, const std::string& what) const {
+  if (mx::get_active_memory() + wanted > memory_limit_) {
+    throw Error(
+        ErrorCode::out_of_memory,
+        what + " needs " + std::to_string(wanted >> 20) + " MiB beside the " +
+            std::to_string(mx::get_active_memory() >> 20) + " MiB in use; the limit is " +
+            std::to_string(memory_limit_ >> 20) + " MiB",
+        "Unload a model, choose a smaller one, or raise the memory limit.");
+  }
+}
+
+ModelInfo Engine::take_model(LoadedModel loaded) {
+  std::vector<mx::array> arrays;
+  for (const auto& [name, array] : loaded.weights) {
+    arrays.push_back(array);
+  }
+  check_room(0, "The model");
+  mx::eval(arrays);
+  auto model = std::make_shared<LoadedModel>(std::move(loaded));
+  ModelInfo info;
+  info.config = model->model->config();
+  info.parameters = count(model->weights);
+  info.weight_bytes = bytes(model->weights);
+  info.dtype = dtype_name(model->dtype);
+  for (const auto& module : model->model->linears()) {
+    info.linear_modules.push_back(module.name);
+  }
+  info.id = models_.add(std::move(model));
+  model_count_ = models_.size();
+  return info;
+}
+
+ModelInfo Engine::load_model(const std::string& path, const std::string& dtype) {
+  return take_model(atelier::load_model(path, compute_dtype(dtype, device_)));
+}
+
+ModelInfo Engine::init_model(const std::string& config_json, uint64_t seed, const std::string& dtype) {
+  return take_model(atelier::init_model(config_json, seed, compute_dtype(dtype, device_)));
+}
+
+void Engine::save_model(int model, const std::string& dir, const std::string& dtype) {
+  auto loaded = models_.get(model);
+  atelier::save_model(*loaded, dir, dtype.empty() ? loaded->dtype : storage_dtype(dtype));
+}
+
+void Engine::unload_model(int model) {
+  models_.remove(model);
+  model_count_ = models_.size();
+  mx::clear_cache();
+}
+
+AdapterInfo Engine::take_adapter(int model, Adapter adapter) {
+  auto live = std::make_shared<LiveAdapter>(
+      LiveAdapter{model, models_.get(model), std::make_shared<Adapter>(std::move(adapter))});
+  AdapterInfo info;
+  info.model = model;
+  info.parameters = count(live->adapter->params);
+  info.sites = live->adapter->sites;
+  info.id = adapters_.add(std::move(live));
+  adapter_count_ = adapters_.size();
+  return info;
+}
+
+AdapterInfo Engine::create_adapter(int model, const LoraConfig& config, uint64_t seed) {
+  return take_adapter(model, init_adapter(config, models_.get(model)->model->linears(), seed));
+}
+
+AdapterInfo Engine::load_adapter(int model, const std::string& dir) {
+  return take_adapter(model, atelier::load_adapter(dir, models_.get(model)->model->linears()));
+}
+
+void Engine::save_adapter(int adapter, const std::string& file) {
+  atelier::save_adapter(adapters_.get(adapter)->adapter->params, file);
+}
+
+std::vector<AdapterNorm> Engine::adapter_norms(int adapter) {
+  auto live = adapters_.get(adapter);
+  std::vector<AdapterNorm> norms;
+  for (const auto& [name, site] : live->adapter->sites) {
+    const auto& params = live->adapter->params;
+    norms.push_back({name, max_abs(params.at(lora_a(name))), max_abs(params.at(lora_b(name)))});
+  }
+  return norms;
+}
+
+void Engine::unload_adapter(int adapter) {
+  adapters_.remove(adapter);
+  adapter_count_ = adapters_.size();
+}
+
+Bound Engine::bind(int model, std::optional<int> adapter) const {
+  auto loaded = models_.get(model);
+  if (!adapter) {
+    return {loaded->weights, {}};
+  }
+  auto live = adapters_.get(*adapter);
+  if (live->model_id != model) {
+    throw Error(
+        ErrorCode::invalid_argument,
+        "adapter " + std::to_string(*adapter) + " belongs to model " + std::to_string(live->model_id) +
+            ", not to model " + std::to_string(model));
+  }
+  auto lora = stack_lora(loaded->model->linears(), live->adapter->sites, live->adapter->params, loaded->dtype);
+  return {loaded->weights, std::move(lora)};
+}
+
+Generated Engine::generate(
+    int model,
+    std::optional<int> adapter,
+    GenerateRequest request,
+    const OnProgress& on_progress,
+    const std::atomic<bool>& cancelled) {
+  Clock clock;
+  auto bound = bind(model, adapter);
+  const auto& m = *models_.get(model)->model;
+  int vocabulary = m.config().vocabulary, context = m.config().context;
+  for (size_t p = 0; p < request.prompts.size(); p++) {
+    const auto& prompt = request.prompts[p];
+    std::string field = "prompts[" + std::to_string(p) + "]";
+    Rows{prompt, {static_cast<int32_t>(prompt.size())}}.check(field.c_str(), vocabulary, context);
+    if (static_cast<int64_t>(prompt.size()) + request.max_new_tokens > context) {
+      throw Error(
+          ErrorCode::invalid_argument,
+          field + " has " + std::to_string(prompt.size()) + " tokens; with maxNewTokens " +
+              std::to_string(request.max_new_tokens) + " it would pass the model's context of " +
+              std::to_string(context));
+    }
+  }
+  Generated result;
+  result.rows = atelier::generate(m, bound.weights, bound.lora, request, on_progress, &cancelled);
+  for (const auto& row : result.rows) {
+    result.tokens += static_cast<int64_t>(row.ids.size());
+  }
+  result.seconds = clock.seconds();
+  return result;
+}
+
+Scores Engine::score(
+    int model,
+    std::optional<int> adapter,
+    const Rows& rows,
+    const ScoreOptions& options,
+    const std::atomic<bool>& cancelled) {
+  auto bound = bind(model, adapter);
+  const auto& m = *models_.get(model)->model;
+  rows.check("rows", m.config().vocabulary, m.config().context);
+  return atelier::score(m, bound, rows, options, cancelled);
+}
+
+std::vector<float> Engine::logits(int model, std::optional<int> adapter, const Rows& rows, bool last_only) {
+  auto bound = bind(model, adapter);
+  const auto& m = *models_.get(model)->model;
+  rows.check("rows", m.config().vocabulary, m.config().context);
+  std::vector<float> result;
+  auto from = rows.ids.begin();
+  for (auto length : rows.lengths) {
+    mx::array ids(from, {1, length}, mx::int32);
+    auto hidden = m.hidden(bound.weights, bound.lora, ids);
+    if (last_only) {
+      hidden = mx::slice(hidden, {0, length - 1, 0}, hidden.shape());
+    }
+    auto values = to_vector(m.logits(bound.weights, hidden));
+    result.insert(result.end(), values.begin(), values.end());
+    from += length;
+  }
+  return result;
+}
+
+int Engine::create_optimizer(std::optional<int> adapter, std::optional<int> model, const AdamWSpec& spec) {
+  if (adapter) {
+    auto live = adapters_.get(*adapter);
+    return optimizers_.add(std::make_shared<Optimizer>(Trainable::of_adapter(live->model, live->adapter), spec));
+  }
+  auto loaded = models_.get(model.value());
+  check_room(static_cast<uint64_t>(count(loaded->weights)) * 3 * sizeof(float), "Training all parameters");
+  return optimizers_.add(std::make_shared<Optimizer>(Trainable::of_model(loaded), spec));
+}
+
+void Engine::save_optimizer(int optimizer, const std::string& file) {
+  atelier::save_optimizer(*optimizers_.get(optimizer), file);
+}
+
+void Engine::load_optimizer(int optimizer, const std::string& file) {
+  atelier::load_optimizer(*optimizers_.get(optimizer), file);
+}
+
+void Engine::free_optimizer(int optimizer) {
+  optimizers_.remove(optimizer);
+}
+
+Stepped Engine::step(int optimizer, const StepRequest& request, const std::atomic<bool>& cancelled) {
+  auto o = optimizers_.get(optimizer);
+  const auto& config = o->trainable.model().model->config();
+  request.rows.check("rows", config.vocabulary, config.context);
+  peak_before_ = std::max<uint64_t>(peak_before_, mx::get_peak_memory());
+  mx::reset_peak_memory();
+  Clock clock;
+  Stepped stepped;
+  stepped.result = train_step(*o, request, cancelled);
+  stepped.seconds = clock.seconds();
+  stepped.peak_bytes = mx::get_peak_memory();
+  return stepped;
+}
+
+} // namespace atelier

@@ -1,0 +1,149 @@
+#pragma once
+
+#include "engine/device.h"
+#include "engine/table.h"
+#include "infer/generate.h"
+#include "io/peft.h"
+#include "models/load.h"
+#include "train/optimizer.h"
+#include "train/score.h"
+#include "train/step.h"
+
+#include <atomic>
+#include <optional>
+
+namespace atelier {
+
+struct EngineOptions {
+  std::string device;
+  std::optional<uint64_t> memory_limit_bytes;
+  std::optional<uint64_t> cache_limit_bytes;
+};
+
+struct EngineStats {
+  std::string device;
+  uint64_t active_bytes = 0, peak_bytes = 0, cache_bytes = 0, memory_limit_bytes = 0;
+  size_t models = 0, adapters = 0;
+};
+
+struct ModelInfo {
+  int id = 0;
+  ModelConfig config;
+  int64_t parameters = 0;
+  uint64_t weight_bytes = 0;
+  std::string dtype;
+  std::vector<std::string> linear_modules;
+};
+
+struct AdapterInfo {
+  int id = 0;
+  int model = 0;
+  int64_t parameters = 0;
+  LoraSites sites;
+};
+
+struct AdapterNorm {
+  std::string name;
+  float max_a = 0, max_b = 0;
+};
+
+struct Generated {
+  std::vector<GeneratedRow> rows;
+  double seconds = 0;
+  int64_t tokens = 0;
+};
+
+struct Stepped {
+  StepResult result;
+  double seconds = 0;
+  uint64_t peak_bytes = 0;
+};
+
+struct ProgramRequest {
+  std::string program;
+  Numbers inputs;
+  /** [N] */
+  std::vector<int32_t> targets;
+  std::vector<int32_t> trajectories, groups;
+  std::vector<std::string> gradients;
+};
+
+struct ProgramValue {
+  double loss = 0;
+  std::map<std::string, double> metrics;
+  Numbers gradients;
+};
+
+/**
+ * The state behind the door: models, adapters and optimisers by number. After begin_thread() every function
+ * but stats() is called on that one thread, and there it is freed. native/face.ts says what each does.
+ */
+class Engine {
+ public:
+  /** Throws device_unavailable, invalid_argument. */
+  explicit Engine(const EngineOptions& options);
+
+  /** Makes the device the calling thread's. */
+  void begin_thread();
+
+  /** From any thread. */
+  EngineStats stats() const;
+  void clear_cache();
+  void reset_peak();
+
+  ModelInfo load_model(const std::string& path, const std::string& dtype);
+  ModelInfo init_model(const std::string& config_json, uint64_t seed, const std::string& dtype);
+  void save_model(int model, const std::string& dir, const std::string& dtype);
+  void unload_model(int model);
+
+  AdapterInfo create_adapter(int model, const LoraConfig& config, uint64_t seed);
+  AdapterInfo load_adapter(int model, const std::string& dir);
+  void save_adapter(int adapter, const std::string& file);
+  std::vector<AdapterNorm> adapter_norms(int adapter);
+  void unload_adapter(int adapter);
+
+  Generated generate(
+      int model,
+      std::optional<int> adapter,
+      GenerateRequest request,
+      const OnProgress& on_progress,
+      const std::atomic<bool>& cancelled);
+  Scores score(
+      int model,
+      std::optional<int> adapter,
+      const Rows& rows,
+      const ScoreOptions& options,
+      const std::atomic<bool>& cancelled);
+  /** f32, row after row: [sum(lengths), V], or [N, V] where only the last position is asked for. */
+  std::vector<float> logits(int model, std::optional<int> adapter, const Rows& rows, bool last_only);
+
+  int create_optimizer(std::optional<int> adapter, std::optional<int> model, const AdamWSpec& spec);
+  void save_optimizer(int optimizer, const std::string& file);
+  void load_optimizer(int optimizer, const std::string& file);
+  void free_optimizer(int optimizer);
+  Stepped step(int optimizer, const StepRequest& request, const std::atomic<bool>& cancelled);
+  ProgramValue evaluate_program(const ProgramRequest& request);
+
+ private:
+  struct LiveAdapter {
+    int model_id;
+    std::shared_ptr<LoadedModel> model;
+    std::shared_ptr<Adapter> adapter;
+  };
+
+  ModelInfo take_model(LoadedModel model);
+  AdapterInfo take_adapter(int model, Adapter adapter);
+  /** Weights and the stacked adapter for a forward without gradient. */
+  Bound bind(int model, std::optional<int> adapter) const;
+  void check_room(uint64_t bytes, const std::string& what) const;
+
+  DeviceInfo device_;
+  uint64_t memory_limit_ = 0;
+  std::atomic<uint64_t> peak_before_ = 0;
+  std::atomic<size_t> model_count_ = 0, adapter_count_ = 0;
+  Table<LoadedModel> models_{"model"};
+  Table<LiveAdapter> adapters_{"adapter"};
+  Table<Optimizer> optimizers_{"optimizer"};
+};
+
+} // namespace atelier

@@ -1,0 +1,194 @@
+#include "train/objective.h"
+
+#include "core/error.h"
+
+#include <algorithm>
+#include <set>
+
+namespace atelier {
+namespace {
+
+[[noreturn]] void fail(const std::string& what) {
+  throw Error(ErrorCode::invalid_argument, what);
+}
+
+// How many trajectories one entry stands for: "S" 1, "S/2" 2; 0 for [T] and scalars.
+int trajectories_each(const std::string& shape) {
+  if (shape == "S") {
+    return 1;
+  }
+  return shape.rfind("S/", 0) == 0 ? std::stoi(shape.substr(2)) : 0;
+}
+
+std::vector<int32_t> own_trajectories(size_t rows) {
+  std::vector<int32_t> result(rows);
+  for (size_t i = 0; i < rows; i++) {
+    result[i] = static_cast<int32_t>(i);
+  }
+  return result;
+}
+
+int count_trajectories(const std::vector<int32_t>& trajectories) {
+  std::set<int32_t> seen(trajectories.begin(), trajectories.end());
+  int count = static_cast<int>(seen.size());
+  if (!seen.empty() && (*seen.begin() != 0 || *seen.rbegin() != count - 1)) {
+    fail("trajectories: the numbers 0.." + std::to_string(count - 1) + " must each occur");
+  }
+  return count;
+}
+
+} // namespace
+
+mx::array number_array(const std::vector<float>& values, const std::string& shape) {
+  if (shape == "scalar" && values.size() == 1) {
+    return mx::array(values[0]);
+  }
+  return mx::array(values.begin(), {static_cast<int>(values.size())}, mx::float32);
+}
+
+program::Counts count_all(int trajectories, const std::vector<int32_t>& groups) {
+  if (!groups.empty() && groups.size() != static_cast<size_t>(trajectories)) {
+    fail("groups has " + std::to_string(groups.size()) + " entries for " + std::to_string(trajectories) +
+         " trajectories");
+  }
+  program::Counts counts;
+  counts.sequences = trajectories;
+  counts.groups = groups.empty() ? 1.0 : static_cast<double>(std::set<int32_t>(groups.begin(), groups.end()).size());
+  return counts;
+}
+
+Objective::Objective(
+    const std::string& program_json,
+    const std::vector<int32_t>& targets,
+    std::vector<int32_t> trajectories,
+    const std::vector<int32_t>& groups,
+    std::vector<uint8_t> skip,
+    Numbers inputs)
+    : program_(program::Program::parse(program_json)),
+      targets_(targets),
+      trajectories_(std::move(trajectories)),
+      skip_(std::move(skip)),
+      inputs_(std::move(inputs)) {
+  if (trajectories_.empty()) {
+    trajectories_ = own_trajectories(targets.size());
+  }
+  if (trajectories_.size() != targets.size()) {
+    fail("trajectories has " + std::to_string(trajectories_.size()) + " entries for " +
+         std::to_string(targets.size()) + " rows");
+  }
+  size_t count = count_trajectories(trajectories_);
+  counts_ = count_all(static_cast<int>(count), groups);
+  if (skip_.empty()) {
+    skip_.assign(count, 0);
+  }
+  if (skip_.size() != count) {
+    fail("skip has " + std::to_string(skip_.size()) + " entries for " + std::to_string(count) + " trajectories");
+  }
+  for (const auto& name : program_.engine_quantities()) {
+    if (name != "logp" && name != "entropy") {
+      fail("program: the engine does not make '" + name + "' yet; it makes logp and entropy");
+    }
+  }
+  int64_t offset = 0;
+  for (auto n : targets) {
+    offsets_.push_back(offset);
+    offset += n;
+  }
+  bool skips = std::any_of(skip_.begin(), skip_.end(), [](uint8_t s) { return s != 0; });
+  if (skips && (program_.unit() != 1 || !program_.prepass_quantities().empty())) {
+    fail("skip: this program's trajectories interact, so none can be left out");
+  }
+}
+
+bool Objective::needs(const std::string& quantity) const {
+  auto names = program_.engine_quantities();
+  return std::find(names.begin(), names.end(), quantity) != names.end();
+}
+
+bool Objective::prepass_needs(const std::string& quantity) const {
+  auto names = program_.prepass_quantities();
+  return std::find(names.begin(), names.end(), quantity) != names.end();
+}
+
+std::vector<std::vector<int>> Objective::units() const {
+  int each = program_.unit() == 0 ? std::max(1, static_cast<int>(counts_.sequences)) : program_.unit();
+  std::map<int, std::vector<int>> by_unit;
+  for (size_t row = 0; row < trajectories_.size(); row++) {
+    if (!skip_[trajectories_[row]]) {
+      by_unit[trajectories_[row] / each].push_back(static_cast<int>(row));
+    }
+  }
+  std::vector<std::vector<int>> units;
+  for (auto& [unit, rows] : by_unit) {
+    units.push_back(std::move(rows));
+  }
+  return units;
+}
+
+void Objective::prepass(const Numbers& made) {
+  auto layout = program::Layout::of_rows(targets_, trajectories_);
+  program::Arrays arrays;
+  for (const auto& input : program_.inputs()) {
+    if (auto given = inputs_.find(input.name); given != inputs_.end() && input.from != program::Source::engine) {
+      arrays.emplace(input.name, number_array(given->second, input.shape));
+    }
+  }
+  for (const auto& [name, values] : inputs_) {
+    if (!arrays.count(name)) {
+      fail("inputs." + name + ": the program takes no input of that name from the caller");
+    }
+  }
+  program_.check_inputs(arrays, layout, false);
+  for (const auto& [name, values] : made) {
+    arrays.emplace(name, number_array(values, "T"));
+  }
+  scalars_ = program_.prepass(arrays, layout, counts_);
+}
+
+MicroInputs Objective::slice(const MicroBatch& batch) const {
+  std::set<int32_t> present;
+  for (int row : batch.rows) {
+    present.insert(trajectories_[row]);
+  }
+  std::map<int32_t, int32_t> local;
+  for (int32_t t : present) {
+    local.emplace(t, static_cast<int32_t>(local.size()));
+  }
+  std::vector<int32_t> targets, trajectories;
+  for (int row : batch.rows) {
+    targets.push_back(targets_[row]);
+    trajectories.push_back(local.at(trajectories_[row]));
+  }
+  MicroInputs micro;
+  micro.layout = program::Layout::of_rows(targets, trajectories);
+  for (const auto& input : program_.inputs()) {
+    auto given = inputs_.find(input.name);
+    if (input.from == program::Source::engine || given == inputs_.end()) {
+      continue;
+    }
+    const auto& all = given->second;
+    std::vector<float> values;
+    if (int each = trajectories_each(input.shape); each > 0) {
+      for (int32_t t : present) {
+        if (t % each == 0) {
+          values.push_back(all[t / each]);
+        }
+      }
+    } else if (input.shape == "T") {
+      for (int row : batch.rows) {
+        auto from = all.begin() + offsets_[row];
+        values.insert(values.end(), from, from + targets_[row]);
+      }
+    } else {
+      values = all;
+    }
+    micro.arrays.emplace(input.name, number_array(values, input.shape));
+  }
+  return micro;
+}
+
+program::Value Objective::evaluate(const program::Arrays& inputs, const program::Layout& layout) const {
+  return program_.evaluate(inputs, layout, scalars_);
+}
+
+} // namespace atelier

@@ -1,0 +1,143 @@
+#include "train/step.h"
+
+#include "core/error.h"
+#include "train/score.h"
+
+#include <cmath>
+
+namespace atelier {
+namespace {
+
+// What the program's whole-step numbers need from the policy as it is, without gradient.
+Numbers made_for_prepass(
+    const Trainable& trainable,
+    const Objective& objective,
+    const StepRequest& request,
+    const std::atomic<bool>& cancelled) {
+  bool entropy = objective.prepass_needs("entropy");
+  if (!entropy && !objective.prepass_needs("logp")) {
+    return {};
+  }
+  ScoreOptions options{request.temperature, entropy, request.micro_tokens};
+  auto scores = score(
+      *trainable.model().model, trainable.bind(trainable.masters()), request.rows, options, cancelled);
+  Numbers made{{"logp", std::move(scores.logp)}};
+  if (entropy) {
+    made.emplace("entropy", std::move(scores.entropy));
+  }
+  return made;
+}
+
+HeadOptions head_options(const Trainable& trainable, const Objective& objective, const StepRequest& request) {
+  HeadOptions head;
+  head.temperature = request.temperature;
+  head.train_head = trainable.trains_head();
+  head.entropy = objective.needs("entropy");
+  head.entropy_gradient = objective.program().differentiates("entropy");
+  return head;
+}
+
+std::vector<int> all_arguments(size_t count) {
+  std::vector<int> arguments(count);
+  for (size_t i = 0; i < count; i++) {
+    arguments[i] = static_cast<int>(i);
+  }
+  return arguments;
+}
+
+} // namespace
+
+Gradients gradients(
+    const Trainable& trainable,
+    Objective& objective,
+    const StepRequest& request,
+    const std::atomic<bool>& cancelled) {
+  objective.prepass(made_for_prepass(trainable, objective, request, cancelled));
+  const auto& masters = trainable.masters();
+  auto head = head_options(trainable, objective, request);
+  auto arguments = all_arguments(masters.size());
+  RowOffsets offsets(request.rows);
+  Gradients result;
+  for (const auto& micro :
+       plan_batches(objective.units(), request.rows.targets(), request.micro_tokens, training_buckets())) {
+    if (cancelled) {
+      throw Error(ErrorCode::cancelled, "step: cancelled");
+    }
+    auto batch = pad(request.rows, offsets, micro);
+    auto inputs = objective.slice(micro);
+    auto value = [&](const std::vector<mx::array>& parameters) {
+      auto stats = forward_stats(*trainable.model().model, trainable.bind(parameters), batch, head);
+      auto arrays = inputs.arrays;
+      arrays.insert_or_assign("logp", stats.logp);
+      if (stats.entropy) {
+        arrays.insert_or_assign("entropy", *stats.entropy);
+      }
+      auto v = objective.evaluate(arrays, inputs.layout);
+      return std::vector<mx::array>{v.loss, mx::stop_gradient(v.parts_M2)};
+    };
+    auto [values, grads] = mx::value_and_grad(value, arguments)(masters);
+    for (size_t i = 0; i < grads.size(); i++) {
+      auto g = mx::astype(grads[i], mx::float32);
+      if (result.by_master.size() < grads.size()) {
+        result.by_master.push_back(g);
+      } else {
+        result.by_master[i] = result.by_master[i] + g;
+      }
+    }
+    auto wanted = result.by_master;
+    wanted.insert(wanted.end(), values.begin(), values.end());
+    mx::eval(wanted);
+    result.loss += values[0].item<float>();
+    auto parts = objective.program().parts(values[1]);
+    if (result.parts.empty()) {
+      result.parts = std::move(parts);
+    } else {
+      objective.program().merge(result.parts, parts);
+    }
+    for (int row : micro.rows) {
+      result.tokens += request.rows.lengths[row];
+    }
+  }
+  if (result.by_master.empty()) {
+    for (const auto& master : masters) {
+      result.by_master.push_back(mx::zeros_like(master));
+    }
+  }
+  return result;
+}
+
+StepResult train_step(Optimizer& optimizer, const StepRequest& request, const std::atomic<bool>& cancelled) {
+  Objective objective(
+      request.program,
+      request.rows.targets(),
+      request.trajectories,
+      request.groups,
+      request.skip,
+      request.inputs);
+  auto grads = gradients(optimizer.trainable, objective, request, cancelled);
+  StepResult result;
+  result.loss = grads.loss;
+  result.tokens = grads.tokens;
+  if (!grads.parts.empty()) {
+    result.metrics = objective.program().metrics(grads.parts);
+  }
+  result.grad_norm = global_norm(grads.by_master).item<float>();
+  if (!std::isfinite(result.loss) || !std::isfinite(result.grad_norm)) {
+    return result;
+  }
+  double scale = request.max_grad_norm ? clip_coefficient(result.grad_norm, *request.max_grad_norm) : 1.0;
+  // A copy: an update that fails halfway (memory) has changed nothing.
+  auto state = optimizer.state;
+  auto masters = adamw_update(
+      optimizer.spec, optimizer.trainable.masters(), grads.by_master, request.learning_rate, scale, state);
+  auto wanted = masters;
+  wanted.insert(wanted.end(), state.m.begin(), state.m.end());
+  wanted.insert(wanted.end(), state.v.begin(), state.v.end());
+  mx::eval(wanted);
+  optimizer.state = std::move(state);
+  optimizer.trainable.assign(std::move(masters));
+  result.updated = true;
+  return result;
+}
+
+} // namespace atelier

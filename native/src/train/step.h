@@ -1,0 +1,58 @@
+#pragma once
+
+#include "train/objective.h"
+#include "train/optimizer.h"
+
+#include <atomic>
+#include <optional>
+
+namespace atelier {
+
+struct StepRequest {
+  Rows rows;
+  /** [N] trajectory of each row; empty: each row its own. */
+  std::vector<int32_t> trajectories;
+  /** [S] group of each trajectory; empty: all in one. */
+  std::vector<int32_t> groups;
+  /** [S] 1: counts, but is not forwarded; empty: none. */
+  std::vector<uint8_t> skip;
+  /** JSON of a loss program. */
+  std::string program;
+  Numbers inputs;
+  float temperature = 1.0f;
+  double learning_rate = 0;
+  std::optional<double> max_grad_norm;
+  /** Padded tokens forwarded and differentiated at once at most. */
+  int micro_tokens = 8192;
+};
+
+struct StepResult {
+  double loss = 0;
+  std::map<std::string, double> metrics;
+  /** Before clipping. */
+  double grad_norm = 0;
+  /** False where loss or gradient was not finite: then nothing has changed. */
+  bool updated = false;
+  /** Tokens forwarded, without padding. */
+  int64_t tokens = 0;
+};
+
+/** The objective's value over all rows and its gradient by the masters, in their order. */
+struct Gradients {
+  double loss = 0;
+  program::Parts parts;
+  std::vector<mx::array> by_master;
+  int64_t tokens = 0;
+};
+
+/** Checks `cancelled` between micro-batches and throws; nothing has changed then. */
+Gradients gradients(
+    const Trainable& trainable,
+    Objective& objective,
+    const StepRequest& request,
+    const std::atomic<bool>& cancelled);
+
+/** Forward, backward, clip, update. */
+StepResult train_step(Optimizer& optimizer, const StepRequest& request, const std::atomic<bool>& cancelled);
+
+} // namespace atelier
