@@ -1,0 +1,54 @@
+import { afterAll, describe, expect, test } from 'vitest';
+import { Renderer } from './renderer';
+
+const renderer = new Renderer({ milliseconds: 500, maxOutput: 100_000 });
+afterAll(() => renderer.close());
+
+const refused = (pattern: RegExp) => ({
+  code: 'template_failed',
+  message: expect.stringMatching(pattern) as string,
+});
+
+describe('a template has a budget', () => {
+  test('one that never ends is killed, and the next one is served', async () => {
+    const slow =
+      '{% for a in range(3000) %}{% for b in range(3000) %}{% set c = a %}{% endfor %}{% endfor %}';
+    await expect(renderer.render(slow, {})).rejects.toMatchObject(refused(/did not finish within 0.5 s/));
+    expect(await renderer.render('{{ a }}', { a: 'on' })).toBe('on');
+  });
+
+  test('too much output is refused', async () => {
+    const wide = "{% for a in range(300) %}{{ 'x' * 1000 }}{% endfor %}";
+    await expect(renderer.render(wide, {})).rejects.toMatchObject(
+      refused(/more than 100000 characters|multiply|Unknown/),
+    );
+    const long = '{% for a in range(300) %}' + 'x'.repeat(1000) + '{% endfor %}';
+    await expect(renderer.render(long, {})).rejects.toMatchObject(refused(/more than 100000 characters/));
+  });
+
+  test('a huge template is not even started', async () => {
+    await expect(renderer.render('x'.repeat(300 << 10), {})).rejects.toMatchObject(
+      refused(/larger than 256 KiB/),
+    );
+  });
+
+  test('a mistake keeps its own words', async () => {
+    await expect(renderer.render("{{ raise_exception('roles must alternate') }}", {})).rejects.toMatchObject(
+      refused(/roles must alternate/),
+    );
+    await expect(renderer.render('{% if %}', {})).rejects.toMatchObject({ code: 'template_failed' });
+  });
+
+  test.each([
+    "{{ ''.constructor.constructor('return process')().version }}",
+    '{{ self.__init__.__globals__ }}',
+  ])('no way out: %s', async (template) => {
+    const text = await renderer.render(template, {}).catch(() => '');
+    expect(text).not.toMatch(/v\d+\./);
+  });
+
+  test('many at once keep their order', async () => {
+    const texts = await Promise.all([1, 2, 3, 4].map((a) => renderer.render('{{ a }}', { a })));
+    expect(texts).toEqual(['1', '2', '3', '4']);
+  });
+});
