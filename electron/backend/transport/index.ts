@@ -1,0 +1,2 @@
+export { Access, makeSecret } from './access';
+export { startWebServer, type WebServer } from './web-server';
