@@ -1,0 +1,2 @@
+export { PageFiles, type PageFile } from './page-files';
+export { securityHeaders } from './headers';
