@@ -12,7 +12,8 @@ import type { Access } from './access';
 import { limitConnections } from './connections';
 import { gate, type Refusal } from './gate';
 import { BodyError, readJsonBody } from './json-body';
-import { PageFiles, securityHeaders } from './page-files';
+import { PageFiles, securityHeaders } from '../../page';
+import { answerPage } from './page-files';
 import { Sockets } from './sockets';
 
 export interface WebServerOptions {
@@ -44,7 +45,7 @@ export async function startWebServer(options: WebServerOptions): Promise<WebServ
     const api = isApi(request);
     const refused = gate(request, api ? 'api' : 'page', rules);
     if (refused) return refuse(response, refused.status, refused.message);
-    if (!api) return pages.answer(request, response);
+    if (!api) return answerPage(pages, request, response);
     if (pathOf(request) !== '/api/session' || request.method !== 'POST')
       return refuse(response, 404, 'Not found.');
     const body = await readJsonBody(request);
