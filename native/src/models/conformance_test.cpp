@@ -1,0 +1,168 @@
+// Against transformers 5.24.0 and peft 0.21.2 (conformance/fixtures/README.md has tolerances).
+#include "io/peft.h"
+#include "io/safetensors.h"
+#include "models/load.h"
+#include "models/registry.h"
+#include "nn/lora.h"
+#include "testing/fixtures.h"
+
+#include <doctest/doctest.h>
+
+using namespace atelier;
+using namespace atelier::testing;
+
+namespace {
+
+const std::string names[] = {"qwen3_tied", "qwen3_untied", "smollm2", "llama3_rope"};
+
+struct Loaded {
+  LoadedModel model;
+  Params io;
+
+  explicit Loaded(const std::string& name)
+      : model(load_model(fixture("models/" + name), mx::float32)),
+        io(load_safetensors(fixture("models/" + name + "/io.safetensors"), std::nullopt)) {}
+
+  mx::array ids(const std::string& key) const {
+    return mx::astype(io.at(key), mx::int32);
+  }
+  mx::array logits(const mx::array& ids, KvCache* cache = nullptr, const Params& lora = {}) const {
+    return model.model->logits(model.weights, model.model->hidden(model.weights, lora, ids, cache));
+  }
+  /** Rows padded on the left go through a cache that knows where each row begins. */
+  KvCache left_cache() const {
+    const mx::array pads = mx::sum(mx::equal(io.at("left.attention_mask"), mx::array(0, mx::int64)), 1);
+    return {std::vector<KvCache::Layer>(model.model->config().layers), 0, mx::astype(pads, mx::int32), true};
+  }
+};
+
+// Token pairs that count: both this and the next one are real.
+mx::array pairs(const mx::array& mask) {
+  const int B = mask.shape(0), L = mask.shape(1);
+  return mx::slice(mask, {0, 0}, {B, L - 1}) * mx::slice(mask, {0, 1}, {B, L});
+}
+
+} // namespace
+
+TEST_CASE("logits, log-probabilities, entropy and hidden states are transformers'") {
+  for (const std::string& name : names) {
+    CAPTURE(name);
+    const Loaded m(name);
+    const mx::array ids = m.ids("nopad.input_ids");
+    const mx::array logits = m.logits(ids);
+    CHECK(excess(logits, m.io.at("nopad.logits"), 1e-4, 1e-4) <= 1);
+    CHECK(excess(token_logprobs(logits, ids), m.io.at("nopad.logprobs"), 1e-4, 1e-4) <= 1);
+    const mx::array logp = logits - mx::logsumexp(logits, -1, true);
+    CHECK(excess(-mx::sum(mx::exp(logp) * logp, -1), m.io.at("nopad.entropy"), 1e-4, 1e-4) <= 1);
+
+    const Model& model = *m.model.model;
+    const Model::Pass pass = model.begin(ids, nullptr, std::nullopt);
+    std::vector<mx::array> states{model.embed(m.model.weights, ids)};
+    for (int i = 0; i < model.config().layers; i++) {
+      states.push_back(model.layer(i, m.model.weights, {}, states.back(), pass));
+    }
+    states.back() = model.final_norm(m.model.weights, states.back());
+    CHECK(excess(mx::stack(states), m.io.at("nopad.hidden_states"), 1e-4, 1e-4) <= 1);
+  }
+}
+
+TEST_CASE("padding on either side and long rows give transformers' values") {
+  for (const std::string& name : names) {
+    CAPTURE(name);
+    const Loaded m(name);
+    const mx::array right = m.ids("right.input_ids");
+    CHECK(
+        excess(
+            token_logprobs(m.logits(right), right), m.io.at("right.logprobs"), 1e-4, 1e-4,
+            pairs(m.io.at("right.attention_mask"))) <= 1);
+
+    KvCache cache = m.left_cache();
+    const mx::array left = m.ids("left.input_ids");
+    const mx::array logits = m.logits(left, &cache);
+    const mx::array mask = m.io.at("left.attention_mask");
+    CHECK(excess(logits, m.io.at("left.logits"), 1e-4, 1e-4, mx::expand_dims(mask, 2)) <= 1);
+    CHECK(excess(token_logprobs(logits, left), m.io.at("left.logprobs"), 1e-4, 1e-4, pairs(mask)) <= 1);
+
+    const mx::array all = m.ids("long.input_ids");
+    const mx::array at_all = m.logits(all);
+    CHECK(excess(token_logprobs(at_all, all), m.io.at("long.logprobs"), 1e-4, 1e-4) <= 1);
+    const int N = all.shape(1), V = at_all.shape(2);
+    CHECK(excess(mx::slice(at_all, {0, N - 2, 0}, {1, N, V}), m.io.at("long.last_logits"), 1e-4, 1e-4) <= 1);
+  }
+}
+
+TEST_CASE("prefill equals decoding token by token with the cache") {
+  for (const std::string& name : names) {
+    CAPTURE(name);
+    const Loaded m(name);
+    // Left padding: rows of different length in one cache; 96 tokens: the cache grows once.
+    for (const char* key : {"left", "long"}) {
+      const mx::array ids = m.ids(std::string(key) + ".input_ids");
+      const int B = ids.shape(0), L = ids.shape(1);
+      const bool left = std::string(key) == "left";
+      KvCache whole = left ? m.left_cache() : KvCache{std::vector<KvCache::Layer>(m.model.model->config().layers), 0, mx::zeros({B}, mx::int32), false};
+      KvCache steps = whole;
+      const mx::array expected = m.logits(ids, &whole);
+      std::vector<mx::array> got{m.logits(mx::slice(ids, {0, 0}, {B, 3}), &steps)};
+      for (int t = 3; t < L; t++) {
+        got.push_back(m.logits(mx::slice(ids, {0, t}, {B, t + 1}), &steps));
+      }
+      std::optional<mx::array> mask;
+      if (left) {
+        mask = mx::expand_dims(m.io.at("left.attention_mask"), 2);
+      }
+      CHECK(excess(mx::concatenate(got, 1), expected, 1e-4, 1e-4, mask) <= 1);
+    }
+  }
+}
+
+TEST_CASE("config.json of both forms gives the same model, and what is written reads back") {
+  for (const std::string& name : names) {
+    CAPTURE(name);
+    auto read = [&](const std::string& file) {
+      return config_json(make_model(fixture_json("models/" + name + "/" + file).dump(), file)->config(), "float32");
+    };
+    const std::string now = read("config.json");
+    CHECK(read("config_legacy.json") == now);
+    CHECK(config_json(make_model(now, "written")->config(), "float32") == now);
+  }
+}
+
+TEST_CASE("LoRA beside the base and merged gives PEFT's logits") {
+  const std::string adapters[] = {
+      "qwen3_tied/all", "qwen3_tied/qv", "qwen3_tied/regex", "qwen3_tied/one_layer", "qwen3_tied/patterns",
+      "qwen3_tied/rslora", "llama3_rope/all", "llama3_rope/qv", "llama3_rope/rslora"};
+  for (const std::string& name : adapters) {
+    CAPTURE(name);
+    const Loaded m(name.substr(0, name.find('/')));
+    const std::vector<LinearModule> modules = m.model.model->linears();
+    const Adapter adapter = load_adapter(fixture("lora/" + name), modules);
+    const Params lora = stack_lora(modules, adapter.sites, adapter.params, mx::float32);
+    const Params io = load_safetensors(fixture("lora/" + name + "/io.safetensors"), std::nullopt);
+    const mx::array ids = m.ids("nopad.input_ids");
+    CHECK(excess(m.logits(ids, nullptr, lora), io.at("nopad.logits"), 2e-4, 1e-4) <= 1);
+    KvCache cache = m.left_cache();
+    const mx::array left = m.ids("left.input_ids");
+    CHECK(
+        excess(
+            token_logprobs(m.logits(left, &cache, lora), left), io.at("left.logprobs"), 2e-4, 1e-4,
+            pairs(m.io.at("left.attention_mask"))) <= 1);
+
+    Params merged = m.model.model->unstack(m.model.weights);
+    for (const auto& [module, site] : adapter.sites) {
+      mx::array& w = merged.at(module + ".weight");
+      w = w +
+          mx::array(site.scale) *
+              mx::matmul(adapter.params.at(lora_b(module)), adapter.params.at(lora_a(module)));
+    }
+    for (const auto& [key, expected] : io) {
+      if (key.starts_with("merged.model.")) {
+        CHECK(excess(merged.at(key.substr(7)), expected, 2e-4, 0) <= 1);
+      }
+    }
+    const mx::array logits = m.model.model->logits(
+        m.model.weights, m.model.model->hidden(m.model.model->stack(merged), {}, ids));
+    const int B = ids.shape(0), L = ids.shape(1), V = logits.shape(2);
+    CHECK(excess(mx::slice(logits, {0, L - 3, 0}, {B, L, V}), io.at("merged.nopad.last_logits"), 2e-4, 1e-4) <= 1);
+  }
+}
