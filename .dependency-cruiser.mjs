@@ -1,6 +1,6 @@
 // Who may import whom (architecture: "Who may import whom"). scripts/check/import-rules.test.ts plants one violation
 // of each rule. Tests and helpers of tests may reach anywhere within their own house.
-const test = '(\\.test\\.tsx?$|/testing/)';
+const test = '(\\.test\\.tsx?$|/testing/|/testing\\.ts$)';
 const npm = '^node_modules/';
 
 /** Paths of a list of folders under `base`. */
