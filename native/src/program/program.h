@@ -11,23 +11,24 @@
 //      together; where unit() is 0 the step cannot be split.
 #pragma once
 
+#include "core/mlx.h"
+#include "program/node.h"
+
+#include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include <mlx/mlx.h>
-
-#include "program/node.h"
-
 namespace atelier::program {
-
-namespace mx = mlx::core;
 
 // Inputs by name. Numbers f32; masks any type, true where not 0.
 using Arrays = std::map<std::string, mx::array>;
 
 enum class Source { engine, data, param };
+
+struct Segments;
 
 struct Input {
   std::string name;
@@ -102,6 +103,15 @@ class Program {
   std::map<std::string, double> metrics(const Parts& parts) const;
 
  private:
+  // The roots and all that they are made from.
+  std::vector<bool> reached_from(const std::vector<int>& roots) const;
+  // Values of the needed nodes; scalars come from `scalar(node, args)`.
+  std::vector<std::optional<mx::array>> run(
+      const Arrays& inputs,
+      const Segments& segments,
+      const std::vector<bool>& needed,
+      const std::function<double(size_t, const std::vector<mx::array>&)>& scalar) const;
+
   std::vector<Input> inputs_;
   std::vector<Node> nodes_;
   std::vector<Term> loss_;
@@ -109,4 +119,4 @@ class Program {
   int unit_ = 1;
 };
 
-}  // namespace atelier::program
+} // namespace atelier::program
