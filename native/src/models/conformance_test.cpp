@@ -29,10 +29,14 @@ struct Loaded {
   mx::array logits(const mx::array& ids, KvCache* cache = nullptr, const Params& lora = {}) const {
     return model.model->logits(model.weights, model.model->hidden(model.weights, lora, ids, cache));
   }
+  KvCache cache(std::vector<int32_t> start) const {
+    return {model.model->config().layers, std::move(start)};
+  }
   /** Rows padded on the left go through a cache that knows where each row begins. */
   KvCache left_cache() const {
-    const mx::array pads = mx::sum(mx::equal(io.at("left.attention_mask"), mx::array(0, mx::int64)), 1);
-    return {std::vector<KvCache::Layer>(model.model->config().layers), 0, mx::astype(pads, mx::int32), true};
+    mx::array pads = mx::sum(mx::equal(io.at("left.attention_mask"), mx::array(0, mx::int64)), 1);
+    mx::eval(pads);
+    return cache({pads.data<int32_t>(), pads.data<int32_t>() + pads.size()});
   }
 };
 
@@ -100,7 +104,7 @@ TEST_CASE("prefill equals decoding token by token with the cache") {
       const mx::array ids = m.ids(std::string(key) + ".input_ids");
       const int B = ids.shape(0), L = ids.shape(1);
       const bool left = std::string(key) == "left";
-      KvCache whole = left ? m.left_cache() : KvCache{std::vector<KvCache::Layer>(m.model.model->config().layers), 0, mx::zeros({B}, mx::int32), false};
+      KvCache whole = left ? m.left_cache() : m.cache(std::vector<int32_t>(B));
       KvCache steps = whole;
       const mx::array expected = m.logits(ids, &whole);
       std::vector<mx::array> got{m.logits(mx::slice(ids, {0, 0}, {B, 3}), &steps)};

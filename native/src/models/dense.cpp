@@ -108,8 +108,8 @@ Model::Pass DenseDecoder::begin(const mx::array& ids_BL, KvCache* cache, std::op
   const int L = ids_BL.shape(1);
   const int from = cache ? cache->length : 0;
   mx::array positions = mx::reshape(mx::arange(from, from + L, mx::int32), {1, L});
-  if (cache && cache->ragged) {
-    positions = positions - mx::expand_dims(cache->start_B, 1);
+  if (cache && cache->ragged()) {
+    positions = positions - cache->start_B1();
   }
   const mx::array inv_freq(inv_freq_.begin(), {static_cast<int>(inv_freq_.size())});
   const bool masked = mask.has_value();

@@ -12,14 +12,6 @@ mx::array attention(const mx::array& q, const mx::array& k, const mx::array& v, 
   return mx::fast::scaled_dot_product_attention(q, k, v, scale, visible.causal ? "causal" : "");
 }
 
-int cache_capacity(int length) {
-  int capacity = 64;
-  while (capacity < length) {
-    capacity += std::min(capacity, 1024);
-  }
-  return capacity;
-}
-
 KeysValues append(KvCache& cache, int layer, const mx::array& k, const mx::array& v) {
   const int from = cache.length, to = from + k.shape(2);
   KvCache::Layer& at = cache.layers[layer];
@@ -44,12 +36,12 @@ KeysValues append(KvCache& cache, int layer, const mx::array& k, const mx::array
 }
 
 Visibility visibility(const KvCache& cache, int L) {
-  if (!cache.ragged) {
+  if (!cache.ragged()) {
     return {std::nullopt, L > 1};
   }
   const int S = cache.length + L;
   const mx::array slot = mx::arange(S, mx::int32);
-  const mx::array begun = mx::greater_equal(slot, mx::expand_dims(cache.start_B, {1, 2, 3})); // [B, 1, 1, S]
+  const mx::array begun = mx::greater_equal(slot, mx::expand_dims(cache.start_B1(), {2, 3})); // [B, 1, 1, S]
   if (L == 1) {
     return {begun, false};
   }

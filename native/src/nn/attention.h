@@ -30,7 +30,4 @@ KeysValues append(KvCache& cache, int layer, const mx::array& k, const mx::array
 /** What queries in slots [length, length + L) see: their row's slots up to their own. */
 Visibility visibility(const KvCache& cache, int L);
 
-/** Slots to allocate for `length` of them: few sizes, so that shapes repeat. */
-int cache_capacity(int length);
-
 } // namespace atelier

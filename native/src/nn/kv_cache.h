@@ -2,6 +2,7 @@
 
 #include "core/mlx.h"
 
+#include <cstdint>
 #include <optional>
 #include <vector>
 
@@ -9,8 +10,8 @@ namespace atelier {
 
 /**
  * Keys and values of all layers. Every row writes its next token into the same slot; a row that is shorter
- * than the longest begins later: its slots before `start_B` hold nothing. So a step writes one contiguous
- * slice, and rows of any age share a batch.
+ * than the longest begins later: its slots before `start` hold nothing. So a step writes one contiguous slice,
+ * and rows of any age share a batch.
  */
 struct KvCache {
   struct Layer {
@@ -18,13 +19,31 @@ struct KvCache {
     std::optional<mx::array> k, v;
   };
 
+  KvCache() = default;
+  KvCache(int layers, std::vector<int32_t> start) : layers(layers), start(std::move(start)) {}
+
   std::vector<Layer> layers;
   /** Slots written, the same for all rows. */
   int length = 0;
-  /** First slot of each row, int32 [B]; the position of slot s in row b is s - start_B[b]. */
-  mx::array start_B;
-  /** False where every row begins at slot 0: then nothing needs to be masked. */
-  bool ragged = false;
+  /** First slot of each row [B]; the position of slot s in row b is s - start[b]. */
+  std::vector<int32_t> start;
+
+  int rows() const {
+    return static_cast<int>(start.size());
+  }
+  /** Some row begins after slot 0, so slots need to be masked. */
+  bool ragged() const;
+  /** `start` as int32 [B, 1]. */
+  mx::array start_B1() const;
 };
+
+/** Slots to allocate for `length` of them: few sizes, so that shapes repeat. */
+int cache_capacity(int length);
+
+/** The given rows (repeats allowed), without the slots that all of them leave empty. */
+KvCache take_rows(const KvCache& cache, const std::vector<int32_t>& rows);
+
+/** Rows of all caches in one, their last slots side by side. */
+KvCache join_rows(const std::vector<KvCache>& caches);
 
 } // namespace atelier

@@ -1,0 +1,89 @@
+#include "nn/kv_cache.h"
+
+#include <algorithm>
+
+namespace atelier {
+namespace {
+
+// Applies f(layer index, k or v) to both of every layer.
+template <class F>
+void for_slots(KvCache& out, F&& f) {
+  for (size_t i = 0; i < out.layers.size(); i++) {
+    out.layers[i].k = f(i, &KvCache::Layer::k);
+    out.layers[i].v = f(i, &KvCache::Layer::v);
+  }
+}
+
+mx::array slots(const mx::array& kv, int from, int to) {
+  mx::Shape start(4, 0), stop = kv.shape();
+  start[2] = from;
+  stop[2] = to;
+  return mx::slice(kv, start, stop);
+}
+
+mx::array padded(const mx::array& kv, int before, int after) {
+  return mx::pad(kv, std::vector<int>{2}, mx::Shape{before}, mx::Shape{after}, mx::array(0.0f, kv.dtype()));
+}
+
+} // namespace
+
+bool KvCache::ragged() const {
+  return std::any_of(start.begin(), start.end(), [](int32_t s) { return s > 0; });
+}
+
+mx::array KvCache::start_B1() const {
+  return mx::array(start.begin(), {rows(), 1}, mx::int32);
+}
+
+int cache_capacity(int length) {
+  int capacity = 64;
+  while (capacity < length) {
+    capacity += std::min(capacity, 1024);
+  }
+  return capacity;
+}
+
+KvCache take_rows(const KvCache& cache, const std::vector<int32_t>& rows) {
+  KvCache out(static_cast<int>(cache.layers.size()), {});
+  int32_t empty = cache.length;
+  for (int32_t r : rows) {
+    empty = std::min(empty, cache.start[r]);
+  }
+  for (int32_t r : rows) {
+    out.start.push_back(cache.start[r] - empty);
+  }
+  out.length = cache.length - empty;
+  const int capacity = cache_capacity(out.length + 1);
+  const mx::array index(rows.begin(), {static_cast<int>(rows.size())}, mx::int32);
+  for_slots(out, [&](size_t i, auto part) {
+    const mx::array& kv = *(cache.layers[i].*part);
+    return padded(mx::take(slots(kv, empty, cache.length), index, 0), 0, capacity - out.length);
+  });
+  return out;
+}
+
+KvCache join_rows(const std::vector<KvCache>& caches) {
+  if (caches.size() == 1) {
+    return caches[0];
+  }
+  KvCache out(static_cast<int>(caches[0].layers.size()), {});
+  for (const KvCache& c : caches) {
+    out.length = std::max(out.length, c.length);
+  }
+  const int capacity = cache_capacity(out.length + 1);
+  for (const KvCache& c : caches) {
+    for (int32_t s : c.start) {
+      out.start.push_back(s + out.length - c.length);
+    }
+  }
+  for_slots(out, [&](size_t i, auto part) {
+    std::vector<mx::array> parts;
+    for (const KvCache& c : caches) {
+      parts.push_back(padded(slots(*(c.layers[i].*part), 0, c.length), out.length - c.length, capacity - out.length));
+    }
+    return mx::concatenate(parts, 0);
+  });
+  return out;
+}
+
+} // namespace atelier
