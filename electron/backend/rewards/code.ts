@@ -1,0 +1,73 @@
+import { createHash } from 'node:crypto';
+import type ts from 'typescript';
+import { AtelierError } from '../../../shared/rpc/errors';
+
+/** 1-based, as editors count. */
+export interface CodeMistake {
+  line: number;
+  column: number;
+  message: string;
+}
+
+/** sha-256 of the code, hex: stored with each rollout it scored. */
+export function codeHash(code: string): string {
+  return createHash('sha256').update(code).digest('hex');
+}
+
+/**
+ * Types are blanked out in place, so that lines and columns stay the user's. TypeScript's parser finds the
+ * mistakes; what has no meaning once types are gone (enum, namespace, parameter properties) is one too.
+ */
+export async function strip(code: string): Promise<{ javascript: string; mistakes: CodeMistake[] }> {
+  // The compiler is large: loaded when first needed.
+  const [{ default: typescript }, { blankSourceFile }] = await Promise.all([
+    import('typescript'),
+    import('ts-blank-space'),
+  ]);
+  const file = typescript.createSourceFile('reward.ts', code, typescript.ScriptTarget.ESNext, true);
+  const mistakes: CodeMistake[] = [];
+  const at = (position: number, message: string) => {
+    const { line, character } = file.getLineAndCharacterOfPosition(position);
+    mistakes.push({ line: line + 1, column: character + 1, message });
+  };
+  for (const found of parseDiagnostics(file)) {
+    at(found.start, typescript.flattenDiagnosticMessageText(found.messageText, ' '));
+  }
+  if (mistakes.length > 0) return { javascript: '', mistakes };
+  const javascript = blankSourceFile(file, (node) =>
+    at(
+      node.getStart(file),
+      `${typescript.SyntaxKind[node.kind]} is TypeScript that cannot simply be left out here`,
+    ),
+  );
+  for (const statement of file.statements) {
+    if (typescript.isImportDeclaration(statement) && !statement.importClause?.isTypeOnly) {
+      at(statement.getStart(file), 'a reward cannot import anything: it runs alone');
+    }
+  }
+  return { javascript, mistakes };
+}
+
+export async function compileReward(code: string): Promise<string> {
+  const known = compiled.get(code);
+  if (known !== undefined) return known;
+  const { javascript, mistakes } = await strip(code);
+  const first = mistakes[0];
+  if (first) {
+    throw new AtelierError(
+      'reward_failed',
+      `The reward's code has a mistake in line ${first.line}, column ${first.column}: ${first.message}.`,
+      undefined,
+      { problems: mistakes },
+    );
+  }
+  if (compiled.size > 32) compiled.clear();
+  compiled.set(code, javascript);
+  return javascript;
+}
+const compiled = new Map<string, string>();
+
+/** What createSourceFile found; TypeScript keeps it off its public types. */
+function parseDiagnostics(file: ts.SourceFile): readonly ts.DiagnosticWithLocation[] {
+  return (file as unknown as { parseDiagnostics: readonly ts.DiagnosticWithLocation[] }).parseDiagnostics;
+}

@@ -1,0 +1,65 @@
+import type { RewardStatus } from '../../../shared/contract/rewards';
+
+/**
+ * What a reward function is given for each sample:
+ * `export default function reward({ prompt, completion, answer, messages, row, tokens })`
+ * answers with a number, a boolean (1 or 0), or null: no opinion, the sample is left out and counted.
+ * With `export const batch = true` it is given an array of these and answers with an array.
+ */
+export interface RewardRecord {
+  prompt: string;
+  completion: string;
+  answer: string | null;
+  /** The conversation with the completion as its last message; null where the data has plain prompts. */
+  messages: readonly { role: string; content: unknown }[] | null;
+  /** The data set's row as it is. */
+  row: Record<string, unknown>;
+  /** Token ids of the completion; null where they are not known. */
+  tokens: readonly number[] | null;
+}
+
+export interface ScoreRequest {
+  /** TypeScript, as the user wrote it. */
+  code: string;
+  samples: readonly RewardRecord[];
+  /** With the sample's index these seed Math.random: scoring again gives the same numbers. */
+  seed: number;
+  step: number;
+  /** Place of each sample in its step; default 0, 1, 2 ... */
+  indices?: readonly number[];
+}
+
+export interface Scored {
+  /** null unless the status is `ok`. Never 0 for a failure. */
+  reward: number | null;
+  status: RewardStatus;
+  /** Message with the place in the code where it is known. */
+  error?: string;
+  milliseconds: number;
+}
+
+export interface RewardSummary {
+  ok: number;
+  /** Left out by the function's own choice. */
+  abstained: number;
+  /** Everything else: error, timeout, nonfinite, wrong_type, killed. */
+  failed: number;
+  /** Failed share of all samples, 0..1. */
+  failedShare: number;
+  /** Index and words of the first failure. */
+  first: { index: number; status: RewardStatus; error: string } | null;
+}
+
+export function summarize(scored: readonly Pick<Scored, 'status' | 'error'>[]): RewardSummary {
+  let [ok, abstained, failed] = [0, 0, 0];
+  let first: RewardSummary['first'] = null;
+  scored.forEach(({ status, error }, index) => {
+    if (status === 'ok') ok++;
+    else if (status === 'abstain') abstained++;
+    else {
+      failed++;
+      first ??= { index, status, error: error ?? status };
+    }
+  });
+  return { ok, abstained, failed, failedShare: scored.length ? failed / scored.length : 0, first };
+}

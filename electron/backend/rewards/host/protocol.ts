@@ -1,0 +1,75 @@
+// Between the backend and the reward host's process, and between that process and its worker thread.
+
+/** One batch: the function is called once a sample, or once in all where it says `export const batch = true`. */
+export interface Job {
+  kind: 'job';
+  id: number;
+  /** JavaScript, types already blanked out. */
+  code: string;
+  /** A JSON array with one record a sample. */
+  samples: string;
+  count: number;
+  seed: number;
+  step: number;
+  /** [count] place of each sample in the step; with seed and step it seeds Math.random. */
+  indices: number[];
+  /** Milliseconds that one call may take. */
+  limit: number;
+}
+
+/** Evaluates the module without calling it: is there a function to call? */
+export interface Inspection {
+  kind: 'inspect';
+  id: number;
+  code: string;
+  limit: number;
+}
+
+export type Task = Job | Inspection;
+
+export type SampleStatus = 'ok' | 'abstain' | 'error' | 'timeout' | 'nonfinite' | 'wrong_type';
+
+export interface Mistake {
+  message: string;
+  /** 1-based, in the user's code; absent where it is not known. */
+  line?: number;
+  column?: number;
+}
+
+/** Sent as soon as a sample is done, in order; a batch function's samples all at its end. */
+export interface SampleDone {
+  kind: 'sample';
+  id: number;
+  status: SampleStatus;
+  value: number;
+  mistake?: Mistake;
+  milliseconds: number;
+}
+
+export interface TaskDone {
+  kind: 'done';
+  id: number;
+  /** Of an inspection: what is wrong with the module. */
+  mistake?: Mistake;
+  batch: boolean;
+}
+
+/** Sent before a batch function is called: what stops it stops all its samples. */
+export interface BatchStarts {
+  kind: 'batch';
+  id: number;
+}
+
+/** The worker thread was ended: it overran its limit, or broke. */
+export interface Stopped {
+  kind: 'stopped';
+  id: number;
+  reason: 'timeout' | 'crashed';
+  message: string;
+}
+
+export type WorkerMessage = SampleDone | TaskDone | BatchStarts;
+export type HostMessage = WorkerMessage | Stopped | { kind: 'ready' };
+
+/** A batch function has its samples' time together, but no more than this. */
+export const batchLimit = (limit: number, count: number) => Math.min(limit * count, Math.max(limit, 60_000));

@@ -1,0 +1,94 @@
+// The reward host's process: keeps a worker thread, gives it one task at a time, ends it when it overruns.
+import { Worker } from 'node:worker_threads';
+import { mainPort, type MainPort } from '../../../../shared/rpc/adapters/main-port';
+import { processPort } from '../../../../shared/rpc/adapters/process-port';
+import type { Port } from '../../../../shared/rpc/port';
+import { entryFile } from '../../../supervise/entry-file';
+import { batchLimit, type HostMessage, type Task, type WorkerMessage } from './protocol';
+
+/** Past its own deadline the sandbox has this long to stop by itself. */
+const grace = 1000;
+
+function port(): Port {
+  const electron = (process as unknown as { parentPort?: Pick<MainPort, 'on' | 'postMessage'> }).parentPort;
+  if (!electron) return processPort(process);
+  return mainPort({
+    on: (event: 'message' | 'close', listener: (event: { data: unknown }) => void) =>
+      electron.on(event as 'message', listener),
+    postMessage: (message) => electron.postMessage(message),
+    start: () => undefined,
+    close: () => process.exit(0),
+  });
+}
+
+class Host {
+  #worker: Worker | null = null;
+  #task: Task | null = null;
+  #watchdog: NodeJS.Timeout | undefined;
+
+  constructor(private readonly post: (message: HostMessage) => void) {}
+
+  run(task: Task): void {
+    this.#task = task;
+    this.#worker ??= this.#start();
+    this.#worker.postMessage(task);
+    // The first call includes the start of thread and WebAssembly.
+    this.#watch(task.limit + 10_000);
+  }
+
+  #start(): Worker {
+    const worker = new Worker(entryFile('backend/reward-worker'), {
+      env: {},
+      execArgv: [],
+      resourceLimits: { maxOldGenerationSizeMb: 512, stackSizeMb: 4 },
+    });
+    worker.on('message', (message: WorkerMessage) => this.#heard(message));
+    worker.on('error', (error) => this.#broke(worker, error.message));
+    worker.on('exit', () => this.#broke(worker, 'its thread ended'));
+    return worker;
+  }
+
+  #heard(message: WorkerMessage): void {
+    const task = this.#task;
+    if (!task || message.id !== task.id) return;
+    if (message.kind === 'done') {
+      clearTimeout(this.#watchdog);
+      this.#task = null;
+    } else {
+      const job = task.kind === 'job' && message.kind === 'batch';
+      this.#watch(job ? batchLimit(task.limit, task.count) : task.limit);
+    }
+    this.post(message);
+  }
+
+  #watch(limit: number): void {
+    clearTimeout(this.#watchdog);
+    this.#watchdog = setTimeout(() => {
+      const worker = this.#worker;
+      this.#worker = null;
+      void worker?.terminate();
+      this.#stopped('timeout', 'it did not finish in time');
+    }, limit + grace);
+  }
+
+  #broke(worker: Worker, message: string): void {
+    if (worker !== this.#worker) return;
+    this.#worker = null;
+    void worker.terminate();
+    this.#stopped('crashed', message);
+  }
+
+  #stopped(reason: 'timeout' | 'crashed', message: string): void {
+    clearTimeout(this.#watchdog);
+    const task = this.#task;
+    this.#task = null;
+    if (task) this.post({ kind: 'stopped', id: task.id, reason, message });
+  }
+}
+
+process.env['TZ'] = 'UTC';
+const parent = port();
+const host = new Host((message) => void parent.post(message));
+parent.onMessage((message) => host.run(message as Task));
+parent.onClose(() => process.exit(0));
+parent.post({ kind: 'ready' } satisfies HostMessage);

@@ -1,0 +1,218 @@
+import { AtelierError } from '../../../shared/rpc/errors';
+import type { HostSpawn, Spawned } from '../../supervise/host-spawn';
+import { compileReward } from './code';
+import type { Scored, ScoreRequest } from './contract';
+import {
+  batchLimit,
+  type HostMessage,
+  type Inspection,
+  type Job,
+  type Mistake,
+  type SampleDone,
+  type Task,
+} from './host/protocol';
+
+export interface ScorerOptions {
+  /** Milliseconds that one call of the function may take. */
+  limit?: number;
+  /** A host that answers nothing for so long past a call's limit is killed. */
+  patience?: number;
+}
+
+/** How a task ended when it did not come to its own end. */
+interface Break {
+  status: 'timeout' | 'killed';
+  message: string;
+}
+
+interface Attempt {
+  done: SampleDone[];
+  batch: boolean;
+  mistake?: Mistake;
+  broken: Break | null;
+}
+
+/**
+ * Scores completions with users' code in the reward host, a process of its own. Whatever the code does, every
+ * sample gets a status: what overruns or breaks its host is charged, the rest goes to a fresh one.
+ */
+export class RewardScorer {
+  readonly #limit: number;
+  readonly #patience: number;
+  #host: Promise<Spawned> | null = null;
+  #pid: number | null = null;
+  #last: Promise<unknown> = Promise.resolve();
+  #nextId = 1;
+  /** Told of the host's end by the task that runs. */
+  #exited: (how: string) => void = () => undefined;
+
+  constructor(
+    private readonly spawn: HostSpawn,
+    { limit = 1000, patience = 3000 }: ScorerOptions = {},
+  ) {
+    this.#limit = limit;
+    this.#patience = patience;
+  }
+
+  /** Process id of the host, while there is one. */
+  get pid(): number | null {
+    return this.#pid;
+  }
+
+  /** One result a sample, in order. Throws `invalid_input` only where the code does not compile. */
+  score(request: ScoreRequest, signal?: AbortSignal): Promise<Scored[]> {
+    return this.#queued(() => this.#score(request, signal));
+  }
+
+  /** Evaluates the module: what is wrong with it, before any sample. */
+  inspect(code: string): Promise<Mistake | null> {
+    return this.#queued(async () => {
+      const task: Inspection = { kind: 'inspect', id: this.#nextId++, code, limit: this.#limit };
+      const attempt = await this.#attempt(task);
+      if (attempt.broken) return { message: attempt.broken.message };
+      return attempt.mistake ?? null;
+    });
+  }
+
+  async close(): Promise<void> {
+    const host = await this.#host?.catch(() => null);
+    this.#forget();
+    host?.kill('SIGKILL');
+  }
+
+  #queued<T>(work: () => Promise<T>): Promise<T> {
+    const result = this.#last.then(work);
+    this.#last = result.catch(() => undefined);
+    return result;
+  }
+
+  async #score(request: ScoreRequest, signal?: AbortSignal): Promise<Scored[]> {
+    const code = await compileReward(request.code);
+    const indices = request.indices ?? request.samples.map((_, index) => index);
+    const scored: Scored[] = [];
+    while (scored.length < request.samples.length) {
+      signal?.throwIfAborted();
+      const from = scored.length;
+      const rest = request.samples.slice(from);
+      const job: Job = {
+        kind: 'job',
+        id: this.#nextId++,
+        code,
+        samples: JSON.stringify(rest),
+        count: rest.length,
+        seed: request.seed | 0,
+        step: request.step | 0,
+        indices: indices.slice(from),
+        limit: this.#limit,
+      };
+      const attempt = await this.#attempt(job, signal);
+      scored.push(...attempt.done.map(result));
+      if (!attempt.broken) {
+        if (scored.length < request.samples.length) throw new Error('the reward host left samples out');
+        break;
+      }
+      // One call answers for one sample, so the one it stopped at is the culprit; a batch answers for all.
+      const charged = attempt.batch ? rest.length - attempt.done.length : 1;
+      const { status, message } = attempt.broken;
+      for (let count = 0; count < charged; count++) {
+        scored.push({ reward: null, status, error: message, milliseconds: this.#limit });
+      }
+    }
+    return scored;
+  }
+
+  async #attempt(task: Task, signal?: AbortSignal): Promise<Attempt> {
+    const host = await this.#ensure();
+    return new Promise((resolve, reject) => {
+      const attempt: Attempt = { done: [], batch: false, broken: null };
+      let over = false;
+      const end = (act: () => void) => {
+        if (over) return;
+        over = true;
+        clearTimeout(timer);
+        signal?.removeEventListener('abort', onAbort);
+        act();
+      };
+      const broken = (status: Break['status'], message: string) =>
+        end(() => resolve({ ...attempt, broken: { status, message } }));
+      const kill = () => {
+        this.#forget();
+        host.kill('SIGKILL');
+      };
+      const onAbort = () =>
+        end(() => {
+          kill();
+          reject(new AtelierError('cancelled', 'Scoring was cancelled.'));
+        });
+      let timer: NodeJS.Timeout;
+      const watch = (limit: number) => {
+        clearTimeout(timer);
+        timer = setTimeout(() => {
+          kill();
+          broken('timeout', 'it did not finish in time, and its process had to be killed');
+        }, limit + this.#patience);
+      };
+      signal?.addEventListener('abort', onAbort, { once: true });
+      this.#exited = (how) => broken('killed', `its process ended (${how})`);
+      host.port.onMessage((raw) => {
+        const message = raw as HostMessage;
+        if (over || message.kind === 'ready' || message.id !== task.id) return;
+        if (message.kind === 'sample') {
+          attempt.done.push(message);
+          watch(task.limit);
+        } else if (message.kind === 'batch') {
+          attempt.batch = true;
+          watch(batchLimit(task.limit, task.kind === 'job' ? task.count : 1));
+        } else if (message.kind === 'stopped') {
+          const status = message.reason === 'timeout' ? 'timeout' : 'killed';
+          broken(
+            status,
+            message.reason === 'timeout' ? message.message : `it broke its sandbox: ${message.message}`,
+          );
+        } else {
+          attempt.mistake = message.mistake;
+          end(() => resolve(attempt));
+        }
+      });
+      watch(task.limit + 20_000);
+      void host.port.post(task);
+    });
+  }
+
+  #ensure(): Promise<Spawned> {
+    if (!this.#host) {
+      this.#host = this.spawn('reward');
+      this.#host.then(
+        (host) => {
+          this.#pid = host.pid;
+          host.onExit((code, signal) => {
+            this.#forget(host.pid);
+            this.#exited(signal ?? `code ${code}`);
+          });
+        },
+        () => this.#forget(),
+      );
+    }
+    return this.#host;
+  }
+
+  #forget(pid?: number): void {
+    if (pid !== undefined && pid !== this.#pid) return;
+    this.#host = null;
+    this.#pid = null;
+  }
+}
+
+function result({ status, value, mistake, milliseconds }: SampleDone): Scored {
+  return {
+    reward: status === 'ok' ? value : null,
+    status,
+    milliseconds,
+    ...(mistake ? { error: words(mistake) } : {}),
+  };
+}
+
+export function words({ message, line, column }: Mistake): string {
+  if (line === undefined) return message;
+  return `${message} (line ${line}${column === undefined ? '' : `, column ${column}`})`;
+}
