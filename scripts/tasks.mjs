@@ -1,12 +1,87 @@
 // The tasks: what each needs of the set-up, and how it runs.
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { buildDir } from './setup/paths.mjs';
+import { formatAll, gates } from './check/gates.mjs';
+import { runParts } from './parts.mjs';
 import { runTask } from './setup/exec.mjs';
+import { SetupError } from './setup/log.mjs';
+import { root } from './setup/paths.mjs';
+import { everything } from './setup/set-up.mjs';
+import { start } from './start.mjs';
+
+const tests = ['native', 'unit', 'e2e'];
+const checks = [...Object.keys(gates), 'native', 'unit'];
+
+/** Names of parts that the command line asks for, else all of `names`; what begins with - is the part's own. */
+function chosen(names, rest) {
+  const own = rest.findIndex((word) => word.startsWith('-'));
+  const words = own < 0 ? rest : rest.slice(0, own);
+  for (const word of words)
+    if (!names.includes(word))
+      throw new SetupError(`There is no part "${word}".`, `One or more of: ${names.join(', ')}`);
+  return [words.length > 0 ? words : names, own < 0 ? [] : rest.slice(own)];
+}
+
+const node = (file) => ({
+  needs: everything,
+  run: ({ device, rest }) =>
+    runTask(process.execPath, [join(root, file), ...rest], { ATELIER_DEVICE: device }),
+});
+
+/** A TypeScript program that is no part of the product: run from its source, without the page. */
+const source = (file) => ({
+  needs: ['packages', 'native', 'bundles', 'device'],
+  run: ({ device, rest }) => {
+    if (!existsSync(join(root, file))) throw new SetupError(`${file} is not there.`);
+    return runTask(process.execPath, ['--import', 'tsx', join(root, file), ...rest], {
+      ATELIER_DEVICE: device,
+    });
+  },
+});
 
 export const tasks = {
-  setup: { needs: ['native'], run: async () => 0 },
+  setup: { needs: everything, run: async () => 0 },
+  build: { needs: ['packages', 'native', 'page', 'bundles'], run: async () => 0 },
+  start: { needs: everything, run: start },
+  atelier: node('dist/headless/cli.js'),
+  demo: node('dist/headless/demo.js'),
+  test: {
+    needs: everything,
+    run: ({ device, rest }) => {
+      const all = rest.includes('--all');
+      const names = all ? [...Object.keys(gates), ...tests] : tests;
+      return runParts(
+        ...chosenFirst(
+          names,
+          rest.filter((word) => word !== '--all'),
+          device,
+        ),
+      );
+    },
+  },
+  check: {
+    needs: everything,
+    run: ({ device, rest }) => runParts(...chosenFirst(checks, rest, device)),
+  },
+  format: { needs: ['packages'], run: () => formatAll().then(() => 0) },
   'test:native': {
-    needs: ['native'],
-    run: ({ device, rest }) => runTask(join(buildDir(device), 'native-tests'), rest),
+    needs: ['packages', 'native'],
+    run: ({ device, rest }) => runParts(['native'], device, rest),
+  },
+  'test:real': source('test/real/main.ts'),
+  'test:peft': source('test/peft/main.ts'),
+  conformance: source('conformance/run.ts'),
+  bench: source('bench/run.ts'),
+  'gpu-proof': source('test/gpu/main.ts'),
+  'make-model': source('resources/recipe/main.ts'),
+  package: {
+    needs: everything,
+    run: ({ rest }) =>
+      runTask(process.execPath, [join(root, 'node_modules/electron-builder/cli.js'), ...rest]),
   },
 };
+
+function chosenFirst(names, rest, device) {
+  const [parts, own] = chosen(names, rest);
+  return [parts, device, own];
+}

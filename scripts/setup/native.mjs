@@ -1,41 +1,13 @@
 // The addon for one device: its libraries beside it, CMake configured, everything built.
 import { availableParallelism } from 'node:os';
-import {
-  copyFileSync,
-  existsSync,
-  linkSync,
-  mkdirSync,
-  readFileSync,
-  readdirSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs';
-import { dirname, join } from 'node:path';
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { buildDir, root } from './paths.mjs';
 import { run } from './exec.mjs';
 import { say, step, SetupError } from './log.mjs';
+import { cudaBuildLibraries } from './cuda.mjs';
+import { placeTree } from './place.mjs';
 import { readLock, unpackWheel } from './wheels.mjs';
-
-/** Puts a file at `to` without doubling its space where the file system allows; leaves an equal one alone. */
-function place(from, to) {
-  const source = statSync(from);
-  if (existsSync(to)) {
-    const there = statSync(to);
-    if (there.ino === source.ino || (there.size === source.size && there.mtimeMs >= source.mtimeMs)) return;
-    rmSync(to);
-  }
-  mkdirSync(dirname(to), { recursive: true });
-  try {
-    linkSync(from, to);
-  } catch {
-    copyFileSync(from, to);
-  }
-}
-
-function placeAll(fromDir, toDir, wanted = () => true) {
-  for (const name of readdirSync(fromDir)) if (wanted(name)) place(join(fromDir, name), join(toDir, name));
-}
 
 /** Fetches the device's wheels and lays the libraries where the addon finds them. @returns CMake's paths */
 async function libraries(device, addonDir) {
@@ -46,17 +18,14 @@ async function libraries(device, addonDir) {
     );
   if (device === 'metal' && process.platform !== 'darwin')
     throw new SetupError('The device metal is there on macOS only.', 'Here: --device cpu or --device cuda.');
-  if (device === 'cuda') {
-    const { cudaLibraries } = await import('./cuda.mjs');
-    return cudaLibraries(addonDir);
-  }
+  if (device === 'cuda') return cudaBuildLibraries(addonDir);
   const [mlx, blas] = await Promise.all(readLock(`wheels-${device}.lock`).map((line) => unpackWheel(line)));
-  placeAll(join(mlx, 'mlx', 'lib'), join(addonDir, 'mlx', 'lib'), (name) =>
+  placeTree(join(mlx, 'mlx', 'lib'), join(addonDir, 'mlx', 'lib'), (name) =>
     /\.(so|dylib|metallib)/.test(name),
   );
   const paths = { MLX_ROOT: join(mlx, 'mlx') };
   if (device === 'cpu') {
-    placeAll(join(blas, 'scipy_openblas32', 'lib'), join(addonDir, 'mlx_cpu.libs'), (name) =>
+    placeTree(join(blas, 'scipy_openblas32', 'lib'), join(addonDir, 'mlx_cpu.libs'), (name) =>
       name.endsWith('.so'),
     );
     paths.OPENBLAS_ROOT = join(blas, 'scipy_openblas32');

@@ -1,13 +1,16 @@
+import { join } from 'node:path';
 import { withLock } from './lock.mjs';
 import { checkPrerequisites } from './prerequisites.mjs';
 import { buildBundles, buildPage } from './bundles.mjs';
+import { cudaRunLibraries } from './cuda.mjs';
 import { buildNative } from './native.mjs';
+import { buildDir } from './paths.mjs';
 import { buildSqlite, installPackages } from './packages.mjs';
 import { dropPartialUnpackings } from './wheels.mjs';
 
-/** @typedef {'packages' | 'native' | 'page' | 'bundles'} Need */
+/** @typedef {'packages' | 'native' | 'page' | 'bundles' | 'device'} Need `device`: what running on it takes */
 
-export const everything = ['packages', 'native', 'page', 'bundles'];
+export const everything = ['packages', 'native', 'page', 'bundles', 'device'];
 
 /**
  * Does what is missing of `needs` for a device; safe to repeat and to interrupt at any place.
@@ -26,5 +29,7 @@ export async function setUp(device, needs) {
     if (needs.includes('bundles')) jobs.push(buildBundles());
     const failed = (await Promise.allSettled(jobs)).filter(({ status }) => status === 'rejected');
     if (failed.length > 0) throw failed[0].reason;
+    if (device === 'cuda' && needs.includes('device'))
+      await cudaRunLibraries(join(buildDir(device), 'addon'));
   });
 }
