@@ -8,6 +8,7 @@ const PRODUCT = ['grpo', 'bnpo', 'dr_grpo', 'dapo'];
 const isProduct = (c: Json) =>
   PRODUCT.includes(c.loss_type) &&
   c.importance_sampling_level === 'token' &&
+  !(c.gradient_accumulation_steps > 1 && c.loss_type !== 'dapo') &&
   !c.use_bias_correction_kl &&
   ['delta', 'top_entropy_quantile', 'off_policy_mask_threshold'].every((k) => c[k] === undefined);
 
@@ -112,7 +113,8 @@ function trl(c: Json, inputs: Json): LossProgram {
   p.mean('entropy', entropy, loss);
 
   const tokens = loss.choose(value, 0);
-  const sequences = p.sequences();
+  // One of several accumulated parts: its sequences are that share of the update's.
+  const sequences = p.sequences().times(c.gradient_accumulation_steps ?? 1);
   if (c.loss_type === 'grpo' || c.loss_type === 'sapo') p.loss('policy', value.segMean(loss), sequences);
   else if (c.loss_type === 'luspo') p.loss('policy', tokens, sequences);
   else if (c.loss_type === 'dr_grpo') p.loss('policy', tokens, sequences.times(c.max_completion_length));
@@ -130,10 +132,8 @@ export function trlCase(fixture: Json, c: Json, gmpo?: (config: Json) => LossPro
   const isOurs = !gmpo && isProduct(config) && !perToken && !inputs.importance_sampling_ratio;
   const program = gmpo ? gmpo(config) : isOurs ? product(config) : trl(config, inputs);
   const old = c.name === 'dapo_on_policy_old_is_current' ? inputs.logprobs : inputs.old_logprobs;
-  // trl divides what is a mean over sequences or tokens by the number of accumulation steps as well.
   const accumulation = config.gradient_accumulation_steps ?? 1;
   const items = ((config.num_items_in_batch ?? 1) * accumulation) / (config.steps_per_generation ?? 1);
-  const tokens = mask.reduce((a, b) => a + b, 0);
   const available: Record<string, number[]> = {
     loss: mask,
     logp: flat(inputs.logprobs),
@@ -142,8 +142,6 @@ export function trlCase(fixture: Json, c: Json, gmpo?: (config: Json) => LossPro
     entropy: flat(inputs.entropies),
     advantage: flat(inputs.advantages),
     items: [items],
-    stepTokens: [tokens * accumulation],
-    stepSequences: [inputs.logprobs.length * accumulation],
     meanStepTokens: [items],
     ...(inputs.importance_sampling_ratio && { samplerWeight: flat(inputs.importance_sampling_ratio) }),
   };

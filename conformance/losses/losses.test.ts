@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
+import { goldenText } from '../../shared/program/testing/op-cases';
 import { compareFile, reference } from './compare';
 import { LOSS_FILES } from './index';
 
@@ -16,5 +17,11 @@ describe('losses of published libraries', () => {
     const { failures, compared } = await compareFile(file, reference, 1e-6);
     expect(failures).toEqual([]);
     if (file.waiting.length === 0) expect(compared).toBeGreaterThan(0);
+  });
+});
+
+describe('golden values for the native evaluator', () => {
+  it('are what the reference evaluator gives (else: npx tsx conformance/golden/write.ts)', () => {
+    expect(readFileSync(new URL('../golden/program_ops.json', import.meta.url), 'utf8')).toBe(goldenText());
   });
 });

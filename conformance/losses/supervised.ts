@@ -22,18 +22,16 @@ function shifted(logits: Json[][], labels: number[][]) {
   return { head, target, steps, whole, mask: target.map((y): number => (y === -100 ? 0 : 1)) };
 }
 
-/** Dynamic fine-tuning (arXiv 2508.05629) and label smoothing; plain NLL is the product's program. */
+/** Dynamic fine-tuning (arXiv 2508.05629), label smoothing, another divisor; plain NLL is the product's program. */
 function variant(c: Json): LossProgram {
   const p = new ProgramBuilder();
   const loss = p.mask('loss', 'T');
   const logp = p.engine('logp', loss);
   const nll = logp.neg();
-  const over = p.atLeastOne(p.data('stepTokens', 'scalar'));
+  const over = c.num_items ? p.param('items') : loss.count();
   if (c.loss_type === 'dft') p.loss('dft', nll.times(logp.exp().stopGradient()), over);
-  else {
-    p.loss('nll', nll.times(1 - c.label_smoothing), over);
-    p.loss('uniform', p.engine('meanLogp', loss).times(-c.label_smoothing), over);
-  }
+  else p.loss('nll', nll.times(1 - c.label_smoothing), over);
+  if (c.label_smoothing > 0) p.loss('uniform', p.engine('meanLogp', loss).times(-c.label_smoothing), over);
   p.mean('policy/entropy', p.engine('entropy', loss), loss);
   p.mean('accuracy', p.engine('correct', loss), loss);
   return p.build();
@@ -42,10 +40,9 @@ function variant(c: Json): LossProgram {
 export const sft = (fixture: Json): LossFile => {
   const { logits, labels } = fixture.inputs;
   const { head, mask, steps, whole } = shifted(logits, labels);
-  const tokens = mask.reduce((a, b) => a + b, 0);
   return file({
     programs: fixture.cases.map((c: Json) => {
-      const plain = c.config.loss_type === 'nll' && c.config.label_smoothing === 0;
+      const plain = c.config.loss_type === 'nll' && c.config.label_smoothing === 0 && !c.config.num_items;
       const program = plain ? sftLoss() : variant(c.config);
       const available: Record<string, number[]> = {
         loss: mask,
@@ -53,7 +50,7 @@ export const sft = (fixture: Json): LossFile => {
         meanLogp: head.meanLogp,
         entropy: head.entropy,
         correct: head.correct,
-        stepTokens: [c.config.num_items ?? tokens],
+        items: [c.config.num_items],
       };
       const { entropy, mean_token_accuracy } = c.expected.metrics;
       return {
@@ -84,16 +81,19 @@ export const gradientAccumulation = (fixture: Json): LossFile => {
     })),
     { name: 'whole', rows: labels.map((_: Json, i: number) => i), loss: fixture.expected.whole_loss },
   ];
+  const p = new ProgramBuilder();
+  p.loss('nll', p.engine('logp', p.mask('loss', 'T')).neg(), p.param('items'));
+  const ofMany = p.build();
   return file({
     programs: parts.map(({ name, rows, loss }) => {
       const pick = <X>(x: X[]): X[] => rows.map((r) => x[r]);
       const { head, mask, steps, whole } = shifted(pick(logits), pick(labels));
       return {
         name,
-        program: sftLoss(),
+        program: ofMany,
         given: {
           targets: rows.map(() => steps),
-          inputs: { loss: mask, logp: head.logp, entropy: head.entropy, stepTokens: [num_items] },
+          inputs: { loss: mask, logp: head.logp, items: [num_items] },
           gradients: ['logp'],
         },
         loss,

@@ -38,8 +38,8 @@ export interface Rollouts {
 }
 
 /**
- * `train`: forward and backward. `skip`: cannot change weights, so its forward may be left out, but it counts
- * in stepTokens and stepSequences. `drop`: as if it had not been sampled.
+ * `train`: forward and backward. `skip`: cannot change weights, so its forward may be left out (`skip` of the
+ * engine's StepRequest), but it stays in every denominator. `drop`: as if it had not been sampled.
  */
 export type Use = 'train' | 'skip' | 'drop';
 
@@ -61,19 +61,10 @@ export interface Judgement {
  *   samplerLogp      T       the sampler's log-probability, under the temperature it drew with; 0 outside `loss`
  *   refLogp          T       of the reference, at the trainer's temperature
  *   advantage        S
- *   stepTokens       scalar  tokens of `loss` in this optimiser step, skipped rows included
- *   stepSequences    scalar  rollouts or examples in this optimiser step, skipped ones included
- *   meanStepTokens   scalar  tokens of `loss` in all rows of the step, divided by its minibatches
+ *   meanStepTokens   scalar  tokens of `loss` in all rollouts of the step (skipped ones included, dropped ones
+ *                            not), divided by its minibatches
  */
-export const TRAINER_INPUTS = [
-  'loss',
-  'samplerLogp',
-  'refLogp',
-  'advantage',
-  'stepTokens',
-  'stepSequences',
-  'meanStepTokens',
-] as const;
+export const TRAINER_INPUTS = ['loss', 'samplerLogp', 'refLogp', 'advantage', 'meanStepTokens'] as const;
 
 export interface MetricInfo {
   /** `area/name` */

@@ -140,10 +140,10 @@ export function grpoLoss(
 
   const normalise = (name: string, perToken: Num) => {
     const tokens = loss.choose(perToken, 0);
-    const sequences = p.data('stepSequences', 'scalar');
-    if (o.normalisation === 'grpo') p.loss(name, perToken.segMean(loss), p.atLeastOne(sequences));
-    else if (o.normalisation === 'dr_grpo') p.loss(name, tokens, p.atLeastOne(sequences.times(o.maxNewTokens)));
-    else if (o.normalisation === 'bnpo') p.loss(name, tokens, p.atLeastOne(p.data('stepTokens', 'scalar')));
+    const sequences = p.sequences();
+    if (o.normalisation === 'grpo') p.loss(name, perToken.segMean(loss), sequences);
+    else if (o.normalisation === 'dr_grpo') p.loss(name, tokens, sequences.times(o.maxNewTokens));
+    else if (o.normalisation === 'bnpo') p.loss(name, tokens, p.atLeastOne(loss.count()));
     else p.loss(name, tokens, p.atLeastOne(p.data('meanStepTokens', 'scalar')));
   };
 
@@ -157,7 +157,7 @@ export function grpoLoss(
   }
   const entropy = p.engine('entropy', loss);
   if (o.entropyBonus > 0)
-    p.loss('entropy', entropy.times(-o.entropyBonus), p.atLeastOne(p.data('stepTokens', 'scalar')));
+    p.loss('entropy', entropy.times(-o.entropyBonus), p.atLeastOne(loss.count()));
 
   p.mean('policy/entropy', entropy, loss);
   p.mean('policy/clip_low', ratio.lt(1 - o.clipLow).and(advantage.lt(0)).number(), loss);

@@ -42,7 +42,7 @@ export function sftLoss(): LossProgram {
   const p = new ProgramBuilder();
   const loss = p.mask('loss', 'T');
   const logp = p.engine('logp', loss);
-  p.loss('nll', logp.neg(), p.atLeastOne(p.data('stepTokens', 'scalar')));
+  p.loss('nll', logp.neg(), p.atLeastOne(loss.count()));
   p.mean('train/nll', logp.neg(), loss);
   p.mean('policy/entropy', p.engine('entropy', loss), loss);
   p.mean('train/probability', logp.exp(), loss);
