@@ -59,6 +59,7 @@ describe('the app: scheme', () => {
 
   it('refuses every method but GET and HEAD', async () => {
     expect(status('app://atelier/', 'HEAD')).toBe(200);
-    for (const method of ['POST', 'PUT', 'DELETE', 'OPTIONS']) expect(status('app://atelier/', method)).toBe(405);
+    for (const method of ['POST', 'PUT', 'DELETE', 'OPTIONS'])
+      expect(status('app://atelier/', method)).toBe(405);
   });
 });

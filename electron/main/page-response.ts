@@ -13,7 +13,8 @@ export function decidePage(files: PageFiles, method: string, url: string): PageF
 export function pageHandler(files: PageFiles): (request: Request) => Promise<Response> {
   return async (request) => {
     const decision = decidePage(files, request.method, request.url);
-    if (typeof decision === 'number') return new Response(null, { status: decision, headers: securityHeaders });
+    if (typeof decision === 'number')
+      return new Response(null, { status: decision, headers: securityHeaders });
     const body = request.method === 'HEAD' ? null : new Uint8Array(await readFile(decision.path));
     return new Response(body, { headers: { ...securityHeaders, 'Content-Type': decision.type } });
   };

@@ -11,7 +11,10 @@ function script(name: string, code: string): string {
   writeFileSync(file, code);
   return file;
 }
-const stubborn = script('stubborn', `process.on('SIGTERM', () => {}); process.send('ready'); setInterval(() => {}, 1e6);`);
+const stubborn = script(
+  'stubborn',
+  `process.on('SIGTERM', () => {}); process.send('ready'); setInterval(() => {}, 1e6);`,
+);
 const calm = script('calm', `process.send('ready'); setInterval(() => {}, 1e6);`);
 const broken = script('broken', `process.exit(3);`);
 

@@ -41,7 +41,10 @@ class FakeApp extends EventEmitter {
 }
 export const app = new FakeApp();
 app satisfies EventEmitter &
-  Pick<Electron.App, 'whenReady' | 'isReady' | 'enableSandbox' | 'requestSingleInstanceLock' | 'quit' | 'getVersion'>;
+  Pick<
+    Electron.App,
+    'whenReady' | 'isReady' | 'enableSandbox' | 'requestSingleInstanceLock' | 'quit' | 'getVersion'
+  >;
 
 /** What app.whenReady() waits for: the test decides when. */
 export function becomeReady(): void {
@@ -82,7 +85,9 @@ class FakeUtilityProcess extends EventEmitter {
     return true;
   }
 }
-FakeUtilityProcess satisfies new (...args: never[]) => Pick<Electron.UtilityProcess, 'kill' | 'pid'> & EventEmitter;
+FakeUtilityProcess satisfies new (
+  ...args: never[]
+) => Pick<Electron.UtilityProcess, 'kill' | 'pid'> & EventEmitter;
 
 /** Processes forked so far. */
 export const forked: FakeUtilityProcess[] = [];
@@ -102,7 +107,8 @@ export const ipcMain = {
   handlers: new Map<string, Handler>(),
   listeners: new Map<string, Handler>(),
   handle(channel: string, handler: Handler): void {
-    if (this.handlers.has(channel)) throw new Error(`Attempted to register a second handler for '${channel}'`);
+    if (this.handlers.has(channel))
+      throw new Error(`Attempted to register a second handler for '${channel}'`);
     this.handlers.set(channel, handler);
   },
   on(channel: string, handler: Handler): void {
@@ -192,7 +198,8 @@ export const dialog = {
   shown: [] as unknown[],
   showOpenDialog: async (...args: unknown[]) => (dialog.shown.push(args.at(-1)), dialog.answer.open),
   showMessageBox: async (...args: unknown[]) => (
-    dialog.shown.push(args.at(-1)), { response: dialog.answer.box, checkboxChecked: false }
+    dialog.shown.push(args.at(-1)),
+    { response: dialog.answer.box, checkboxChecked: false }
   ),
   showErrorBox: (title: string, content: string) => void dialog.shown.push({ title, content }),
 };
@@ -216,4 +223,8 @@ export const powerSaveBlocker = {
   },
 };
 export const nativeTheme = { shouldUseDarkColors: false };
-export const Menu = { set: 0, buildFromTemplate: (t: unknown) => t, setApplicationMenu: () => void Menu.set++ };
+export const Menu = {
+  set: 0,
+  buildFromTemplate: (t: unknown) => t,
+  setApplicationMenu: () => void Menu.set++,
+};

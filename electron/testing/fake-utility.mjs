@@ -33,7 +33,8 @@ parentPort.on('message', ({ data, ports }) => {
   else held.push(event);
 });
 channel.on('newListener', (name) => {
-  if (name === 'message') queueMicrotask(() => held.splice(0).forEach((event) => channel.emit('message', event)));
+  if (name === 'message')
+    queueMicrotask(() => held.splice(0).forEach((event) => channel.emit('message', event)));
 });
 channel.postMessage = (message) => parentPort.postMessage(message);
 process.parentPort = channel;

@@ -1,25 +1,11 @@
 // The reward host's process: keeps a worker thread, gives it one task at a time, ends it when it overruns.
 import { Worker } from 'node:worker_threads';
-import { mainPort, type MainPort } from '../../../../shared/rpc/adapters/main-port';
-import { processPort } from '../../../../shared/rpc/adapters/process-port';
-import type { Port } from '../../../../shared/rpc/port';
+import { childPort } from '../../../supervise/child-port';
 import { entryFile } from '../../../supervise/entry-file';
 import { batchLimit, type HostMessage, type Task, type WorkerMessage } from './protocol';
 
 /** Past its own deadline the sandbox has this long to stop by itself. */
 const grace = 1000;
-
-function port(): Port {
-  const electron = (process as unknown as { parentPort?: Pick<MainPort, 'on' | 'postMessage'> }).parentPort;
-  if (!electron) return processPort(process);
-  return mainPort({
-    on: (event: 'message' | 'close', listener: (event: { data: unknown }) => void) =>
-      electron.on(event as 'message', listener),
-    postMessage: (message) => electron.postMessage(message),
-    start: () => undefined,
-    close: () => process.exit(0),
-  });
-}
 
 class Host {
   #worker: Worker | null = null;
@@ -87,7 +73,7 @@ class Host {
 }
 
 process.env['TZ'] = 'UTC';
-const parent = port();
+const parent = childPort();
 const host = new Host((message) => void parent.post(message));
 parent.onMessage((message) => host.run(message as Task));
 parent.onClose(() => process.exit(0));

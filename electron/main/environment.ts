@@ -1,0 +1,24 @@
+/** What the backend needs of main's environment, name by name: locale, home, caches, device and folder choice. */
+const passed = [
+  'HOME',
+  'USER',
+  'LANG',
+  'LC_ALL',
+  'TZ',
+  'PATH',
+  'TMPDIR',
+  'XDG_DATA_HOME',
+  'XDG_CACHE_HOME',
+  'CUDA_VISIBLE_DEVICES',
+  'LD_LIBRARY_PATH',
+  'ATELIER_HOME',
+  'ATELIER_DEVICE',
+];
+
+export function backendEnvironment(env: NodeJS.ProcessEnv, resources: string): Record<string, string> {
+  const kept: Record<string, string> = { ATELIER_RESOURCES: resources };
+  for (const name of passed) if (env[name] !== undefined) kept[name] = env[name];
+  // Metal's watchdog ends long command buffers of a busy training process; this variable relaxes it.
+  if (process.platform === 'darwin') kept['AGX_RELAX_CDM_CTXSTORE_TIMEOUT'] = '1';
+  return kept;
+}
