@@ -51,4 +51,9 @@ export const interleave = <X>(blocks: X[], n: number): X[] => {
   return Array.from({ length: blocks.length }, (_, i) => blocks[(i % n) * size + Math.floor(i / n)]);
 };
 
-export const file = (parts: Partial<LossFile>): LossFile => ({ programs: [], plain: [], waiting: [], ...parts });
+export const file = (parts: Partial<LossFile>): LossFile => ({
+  programs: [],
+  plain: [],
+  waiting: [],
+  ...parts,
+});

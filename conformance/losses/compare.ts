@@ -1,4 +1,9 @@
-import { evaluateProgram, type Evaluation, type EvaluationInput, type LossProgram } from '../../shared/program';
+import {
+  evaluateProgram,
+  type Evaluation,
+  type EvaluationInput,
+  type LossProgram,
+} from '../../shared/program';
 import type { LossCase, LossFile } from './case';
 
 export type Evaluator = (program: LossProgram, given: EvaluationInput) => Evaluation | Promise<Evaluation>;

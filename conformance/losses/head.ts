@@ -26,7 +26,11 @@ export class Head {
   }
 
   /** [N * V], from gradients by logp, meanLogp and entropy. */
-  gradLogits(by: { logp?: ArrayLike<number>; meanLogp?: ArrayLike<number>; entropy?: ArrayLike<number> }): number[] {
+  gradLogits(by: {
+    logp?: ArrayLike<number>;
+    meanLogp?: ArrayLike<number>;
+    entropy?: ArrayLike<number>;
+  }): number[] {
     return this.probs.flatMap((p, i) => {
       const y = Math.max(this.target[i], 0);
       const logp = by.logp?.[i] ?? 0;

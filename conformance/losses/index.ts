@@ -22,7 +22,6 @@ const gspo = (fixture: Json): LossFile =>
     ),
   });
 
-
 const waits = (part: string, quantity: string) => (): LossFile => file({ waiting: [{ part, quantity }] });
 
 /** Every file of the fixtures' losses/. */

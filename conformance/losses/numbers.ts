@@ -26,7 +26,8 @@ type Matrix = number[][];
 const matrix = (x: Json): Matrix => x.map((row: Json) => flat(row));
 const blocks = (n: number, size: number) => Array.from({ length: n }, (_, i) => Math.floor(i / size));
 /** Only what is under the mask. */
-const within = (x: Matrix, mask: Matrix): number[] => x.flatMap((row, i) => row.filter((_, t) => mask[i][t] !== 0));
+const within = (x: Matrix, mask: Matrix): number[] =>
+  x.flatMap((row, i) => row.filter((_, t) => mask[i][t] !== 0));
 
 function rewardMetrics(components: Matrix, weights: number[], group: number[], scale: string | undefined) {
   const total = weightedSum(components, weights);
@@ -50,7 +51,11 @@ function rewardMetrics(components: Matrix, weights: number[], group: number[], s
   } as Record<string, number>;
 }
 
-const metricCases = (name: string, expected: Record<string, number>, actual: Record<string, number>): PlainCase[] =>
+const metricCases = (
+  name: string,
+  expected: Record<string, number>,
+  actual: Record<string, number>,
+): PlainCase[] =>
   Object.entries(expected ?? {}).map(([key, value]) => ({
     name: `${name} ${key}`,
     expected: [value],
@@ -94,7 +99,8 @@ export const verlAdvantages = (fixture: Json): LossFile => {
     const white = whitened(rows.flat(), mask.flat());
     return rows.map((row, i) => row.map((_, t) => white[i * row.length + t]));
   };
-  const returnsOf = (gamma: number) => rewards.map((row, i) => discountedReturns({ reward: row, mask: mask[i] }, gamma));
+  const returnsOf = (gamma: number) =>
+    rewards.map((row, i) => discountedReturns({ reward: row, mask: mask[i] }, gamma));
   const compute = (name: string, c: Json): { advantages: Matrix; returns?: Matrix } => {
     const same = (a: Matrix) => ({ advantages: a, returns: a });
     if (name === 'grpo_std') return same(spread(lone(groupRelative(raw, 'group', 1e-6))));
@@ -111,7 +117,10 @@ export const verlAdvantages = (fixture: Json): LossFile => {
         discountedReturns({ reward: row.map((r, t) => r * mask[i][t]), mask: row.map(() => 1) }, 1),
       );
       const baseline: number[] = c.inputs.reward_baselines;
-      return { advantages: returns.map((row, i) => row.map((r, t) => r - baseline[i] * mask[i][t])), returns };
+      return {
+        advantages: returns.map((row, i) => row.map((r, t) => r - baseline[i] * mask[i][t])),
+        returns,
+      };
     }
     if (name.startsWith('grpo_passk')) {
       const rows = reward.slice(0, 7);
@@ -126,7 +135,11 @@ export const verlAdvantages = (fixture: Json): LossFile => {
       const got = compute(c.name, c);
       return (['advantages', 'returns'] as const)
         .filter((k) => c.expected[k])
-        .map((k) => ({ name: `${c.name} ${k}`, expected: flat(c.expected[k]), actual: (got[k] ?? []).flat() }));
+        .map((k) => ({
+          name: `${c.name} ${k}`,
+          expected: flat(c.expected[k]),
+          actual: (got[k] ?? []).flat(),
+        }));
     }),
   });
 };
@@ -137,14 +150,27 @@ export const gae = (fixture: Json): LossFile =>
       const mask = matrix(c.inputs.mask);
       const rewards = matrix(c.inputs.token_level_rewards);
       const rows = rewards.map((reward, i) =>
-        generalisedAdvantages({ reward, mask: mask[i] }, fixture.inputs.values[i], c.config.gamma, c.config.lam),
+        generalisedAdvantages(
+          { reward, mask: mask[i] },
+          fixture.inputs.values[i],
+          c.config.gamma,
+          c.config.lam,
+        ),
       );
       const advantage = rows.map((r) => r.advantage);
       const returns = rows.map((r) => r.returns);
       const white = whitened(advantage.flat(), mask.flat()).filter((_, i) => mask.flat()[i] !== 0);
       return [
-        { name: `${c.name} raw`, expected: within(c.expected.advantages_raw, mask), actual: within(advantage, mask) },
-        { name: `${c.name} returns`, expected: within(c.expected.returns, mask), actual: within(returns, mask) },
+        {
+          name: `${c.name} raw`,
+          expected: within(c.expected.advantages_raw, mask),
+          actual: within(advantage, mask),
+        },
+        {
+          name: `${c.name} returns`,
+          expected: within(c.expected.returns, mask),
+          actual: within(returns, mask),
+        },
         { name: `${c.name} whitened`, expected: within(c.expected.advantages_whitened, mask), actual: white },
       ];
     }),
@@ -191,7 +217,11 @@ export const reinforcePlusPlus = (fixture: Json): LossFile => {
     const white = whitened(returns.flat(), mask.flat());
     const advantages = returns.map((row, i) => row.map((_, t) => white[i * row.length + t]));
     plain.push(
-      { name: `${c.name} rewards`, expected: within(c.expected.token_level_rewards, mask), actual: within(rewards, mask) },
+      {
+        name: `${c.name} rewards`,
+        expected: within(c.expected.token_level_rewards, mask),
+        actual: within(rewards, mask),
+      },
       { name: `${c.name} returns`, expected: flat(c.expected.returns), actual: returns.flat() },
       { name: `${c.name} advantages`, expected: flat(c.expected.advantages), actual: advantages.flat() },
     );
@@ -257,7 +287,11 @@ export const rloo = (fixture: Json): LossFile => {
         kl: mean(difference),
       };
       return [
-        { name: c.name, expected: flat(c.expected.advantages), actual: leaveOneOut({ reward, group }, normalize_advantages) },
+        {
+          name: c.name,
+          expected: flat(c.expected.advantages),
+          actual: leaveOneOut({ reward, group }, normalize_advantages),
+        },
         { name: `${c.name} old_logps`, expected: flat(c.expected.old_logps), actual: oldSum },
         ...metricCases(c.name, c.expected.metrics, got),
       ];
@@ -288,13 +322,23 @@ export const rolloutBatch = (fixture: Json): LossFile => {
         const padded = learnt.map((m: number[]) => [...m, ...Array<number>(6 - m.length).fill(0)]);
         return [
           { name: `${c.name} mask`, expected: flat(c.expected.completion_mask), actual: padded.flat() },
-          { name: `${c.name} items`, expected: [c.expected.num_items_in_batch], actual: [flat(learnt).reduce((a, b) => a + b, 0)] },
+          {
+            name: `${c.name} items`,
+            expected: [c.expected.num_items_in_batch],
+            actual: [flat(learnt).reduce((a, b) => a + b, 0)],
+          },
         ];
       }
-      const rows: { logp: number[]; samplerLogp: number[]; mask: number[] }[] = completions.map((ids: number[], i: number) => {
-        const pick = (x: Json) => flat(x).slice(0, ids.length);
-        return { logp: pick(old_logprobs[i]), samplerLogp: pick(sampler_logprobs[i]), mask: ids.map(() => 1) };
-      });
+      const rows: { logp: number[]; samplerLogp: number[]; mask: number[] }[] = completions.map(
+        (ids: number[], i: number) => {
+          const pick = (x: Json) => flat(x).slice(0, ids.length);
+          return {
+            logp: pick(old_logprobs[i]),
+            samplerLogp: pick(sampler_logprobs[i]),
+            mask: ids.map(() => 1),
+          };
+        },
+      );
       const weights: Matrix = rows.map((row) =>
         samplerWeights(row, c.config.mode, c.config.clip_min, c.config.clip_max),
       );

@@ -28,7 +28,10 @@ function pairLoss(name: string, c: Json, s: Pair): Num {
   const eps = c.label_smoothing;
   const x = s.score.times(beta);
   const smoothed = (v: Num) =>
-    v.logSigmoid().times(-(1 - eps)).minus(v.neg().logSigmoid().times(eps));
+    v
+      .logSigmoid()
+      .times(-(1 - eps))
+      .minus(v.neg().logSigmoid().times(eps));
   const [cr, rr] = [s.chosen.times(beta), s.rejected.times(beta)];
   const sorted = (a: Num, b: Num) => smoothed(a.sort().minus(b.sort()).times(beta));
   const table: Record<string, () => Num> = {
@@ -36,15 +39,29 @@ function pairLoss(name: string, c: Json, s: Pair): Num {
     hinge: () => x.neg().plus(1).relu(),
     ipo: () => s.scoreMean.minus(1 / (2 * beta)).square(),
     exo_pair: () =>
-      x.sigmoid().times(x.logSigmoid().minus(Math.log1p(-eps))).plus(
-        x.neg().sigmoid().times(x.neg().logSigmoid().minus(Math.log(eps))),
-      ),
+      x
+        .sigmoid()
+        .times(x.logSigmoid().minus(Math.log1p(-eps)))
+        .plus(
+          x
+            .neg()
+            .sigmoid()
+            .times(x.neg().logSigmoid().minus(Math.log(eps))),
+        ),
     nca_pair: () =>
       cr.logSigmoid().neg().minus(cr.neg().logSigmoid().times(0.5)).minus(rr.neg().logSigmoid().times(0.5)),
     robust: () =>
-      x.logSigmoid().times(-(1 - eps)).plus(x.neg().logSigmoid().times(eps)).over(1 - 2 * eps),
+      x
+        .logSigmoid()
+        .times(-(1 - eps))
+        .plus(x.neg().logSigmoid().times(eps))
+        .over(1 - 2 * eps),
     bco_pair: () => cr.logSigmoid().plus(rr.neg().logSigmoid()).neg(),
-    sppo_hard: () => s.chosen.minus(0.5 / beta).square().plus(s.rejected.plus(0.5 / beta).square()),
+    sppo_hard: () =>
+      s.chosen
+        .minus(0.5 / beta)
+        .square()
+        .plus(s.rejected.plus(0.5 / beta).square()),
     aot: () => {
       const policy = s.chosenPolicy.minus(s.rejectedPolicy);
       const reference = policy.minus(s.chosen.minus(s.rejected));
@@ -201,7 +218,11 @@ export const kto = (fixture: Json): LossFile =>
     }),
   });
 
-const smooth = (x: Num, eps: number) => x.logSigmoid().times(-(1 - eps)).minus(x.neg().logSigmoid().times(eps));
+const smooth = (x: Num, eps: number) =>
+  x
+    .logSigmoid()
+    .times(-(1 - eps))
+    .minus(x.neg().logSigmoid().times(eps));
 
 /** CPO, SimPO, CPO-SimPO, AlphaPO; TPO with n = 3 (its third answer is the gold one). */
 function referenceFree(c: Json, n: 2 | 3): LossProgram {
@@ -264,7 +285,12 @@ function orpoProgram(c: Json): LossProgram {
 }
 
 /** Files whose rows come as logits [n * N, T, V] of which entry t predicts token t + 1. */
-function fromLogits(fixture: Json, n: 2 | 3, make: (c: Json) => LossProgram, likelihoodOf: (i: number) => string): LossFile {
+function fromLogits(
+  fixture: Json,
+  n: 2 | 3,
+  make: (c: Json) => LossProgram,
+  likelihoodOf: (i: number) => string,
+): LossFile {
   const inputs = fixture.inputs;
   const order = interleave([...inputs.logits.keys()] as number[], n);
   const steps: number = inputs.logits[0].length - 1;
@@ -311,21 +337,38 @@ function fromLogits(fixture: Json, n: 2 | 3, make: (c: Json) => LossProgram, lik
           gradients: ['logp'],
         },
         loss: c.expected.loss,
-        metrics: Object.fromEntries(Object.entries(c.expected.metrics).filter(([k]) => !metricsWaiting.includes(k))) as Record<string, number>,
+        metrics: Object.fromEntries(
+          Object.entries(c.expected.metrics).filter(([k]) => !metricsWaiting.includes(k)),
+        ) as Record<string, number>,
         gradients: { logits: flat(c.expected.grad_logits) },
         chain: (g: Record<string, Float64Array>) => ({ logits: inOrder(head.gradLogits({ logp: g.logp! })) }),
       };
     }),
     waiting: waits
-      ? [{ part: `metrics ${metricsWaiting.join(', ')}`, quantity: 'meanLogits (mean over the vocabulary of the logits)' }]
+      ? [
+          {
+            part: `metrics ${metricsWaiting.join(', ')}`,
+            quantity: 'meanLogits (mean over the vocabulary of the logits)',
+          },
+        ]
       : [],
   });
 }
 
 export const cpoSimpo = (fixture: Json): LossFile =>
-  fromLogits(fixture, 2, (c) => referenceFree(c, 2), (k) => (k === 0 ? 'completion' : 'none'));
+  fromLogits(
+    fixture,
+    2,
+    (c) => referenceFree(c, 2),
+    (k) => (k === 0 ? 'completion' : 'none'),
+  );
 export const tpo = (fixture: Json): LossFile =>
-  fromLogits(fixture, 3, (c) => referenceFree(c, 3), (k) => (k === 2 ? 'completion' : 'none'));
+  fromLogits(
+    fixture,
+    3,
+    (c) => referenceFree(c, 3),
+    (k) => (k === 2 ? 'completion' : 'none'),
+  );
 export const orpo = (fixture: Json): LossFile =>
   fromLogits(fixture, 2, orpoProgram, (k) => (k === 0 ? 'everything' : 'none'));
 
@@ -338,7 +381,11 @@ export const rewardModel = (fixture: Json): LossFile =>
       const [chosen, rejected] = [score.part(0, 2), score.part(1, 2)];
       const margin = chosen.minus(rejected);
       const pairs = p.sequences().over(2);
-      p.loss('pairs', (c.config.margin ? margin.minus(p.data('margin', 'S/2')) : margin).logSigmoid().neg(), pairs);
+      p.loss(
+        'pairs',
+        (c.config.margin ? margin.minus(p.data('margin', 'S/2')) : margin).logSigmoid().neg(),
+        pairs,
+      );
       const centre = c.config.center_rewards_coefficient;
       if (centre) p.loss('centre', chosen.plus(rejected).square().times(centre), pairs);
       p.least('min_reward', score);

@@ -8,10 +8,7 @@ import { Head } from './head';
 function shifted(logits: Json[][], labels: number[][]) {
   const steps = labels[0].length - 1;
   const target = labels.flatMap((row) => row.slice(1));
-  const head = new Head(
-    logits.flatMap((row) => row.slice(0, steps)) as number[][],
-    target,
-  );
+  const head = new Head(logits.flatMap((row) => row.slice(0, steps)) as number[][], target);
   const v = (logits[0][0] as number[]).length;
   /** Appends the last position, which predicts nothing. */
   const whole = (grad: number[]): number[] =>
@@ -123,7 +120,10 @@ export const aggregation = (fixture: Json): LossFile['programs'] => {
   });
   const { logits, mask, masked_mean, grad_logits_of_masked_mean, token_entropy } = fixture.entropy;
   const rows = logits.flat() as number[][];
-  const head = new Head(rows, rows.map(() => 0));
+  const head = new Head(
+    rows,
+    rows.map(() => 0),
+  );
   const p = new ProgramBuilder();
   const loss = p.mask('loss', 'T');
   const entropy = p.engine('entropy', loss);

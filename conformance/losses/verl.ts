@@ -20,8 +20,7 @@ export function aggregate(p: ProgramBuilder, loss: Mask, value: Num, c: Json, wi
     'token-sum': () => p.loss('policy', tokens, 1),
     'seq-mean-token-sum': () => p.loss('policy', tokens, rows),
     'seq-mean-token-mean': () => p.loss('policy', value.segMean(loss), rows),
-    'seq-mean-token-sum-norm': () =>
-      p.loss('policy', tokens.over(c.loss_scale_factor ?? width), rows),
+    'seq-mean-token-sum-norm': () => p.loss('policy', tokens.over(c.loss_scale_factor ?? width), rows),
   };
   table[c.loss_agg_mode]();
 }
@@ -33,7 +32,10 @@ const POLICIES: Record<string, (c: Json, x: Parts) => Num> = {
     const low = c.clip_ratio_low ?? 0.2;
     const high = c.clip_ratio_high ?? 0.2;
     const plain = ratio.times(advantage).neg();
-    const clipped = ratio.clip(1 - low, 1 + high).times(advantage).neg();
+    const clipped = ratio
+      .clip(1 - low, 1 + high)
+      .times(advantage)
+      .neg();
     const pessimistic = plain.max(clipped);
     const bound = advantage.times(-(c.clip_ratio_c ?? 3));
     p.mean('actor/pg_clipfrac', clipped.gt(plain).number(), loss);
@@ -45,7 +47,10 @@ const POLICIES: Record<string, (c: Json, x: Parts) => Num> = {
     const sequence = logRatio.segMean(loss).stopGradient().spread();
     const ratio = logp.minus(logp.stopGradient()).plus(sequence).min(10).exp();
     const plain = ratio.times(advantage).neg();
-    const clipped = ratio.clip(1 - c.clip_ratio_low, 1 + c.clip_ratio_high).times(advantage).neg();
+    const clipped = ratio
+      .clip(1 - c.clip_ratio_low, 1 + c.clip_ratio_high)
+      .times(advantage)
+      .neg();
     p.mean('actor/pg_clipfrac', clipped.gt(plain).number(), loss);
     p.mean('actor/pg_clipfrac_lower', p.constant(0).times(ratio), loss);
     return plain.max(clipped);
@@ -66,7 +71,10 @@ const POLICIES: Record<string, (c: Json, x: Parts) => Num> = {
   },
   gpg: (_, { logp, advantage }) => logp.times(advantage).neg(),
   dro: (c, { logp, logRatio, advantage }) =>
-    logp.times(advantage).minus(logRatio.square().times(0.5 * c.policy_loss.dro_beta)).neg(),
+    logp
+      .times(advantage)
+      .minus(logRatio.square().times(0.5 * c.policy_loss.dro_beta))
+      .neg(),
   dppo_tv: (c, x) => {
     const moved = x.logp.exp().minus(x.oldLogp.exp());
     return dppo(c, x, moved.le(c.clip_ratio_high), moved.ge(-c.clip_ratio_low));
@@ -74,15 +82,13 @@ const POLICIES: Record<string, (c: Json, x: Parts) => Num> = {
   dppo_kl: (c, x) => {
     const [now, old] = [x.logp.exp(), x.oldLogp.exp()];
     const rest = (q: Num) => q.neg().plus(1 + 1e-8);
-    const kl = old
-      .times(x.oldLogp.minus(x.logp))
-      .plus(old.neg().plus(1).times(rest(old).over(rest(now)).log()));
-    return dppo(
-      c,
-      x,
-      kl.le(c.clip_ratio_high).or(now.le(old)),
-      kl.le(c.clip_ratio_low).or(now.ge(old)),
+    const kl = old.times(x.oldLogp.minus(x.logp)).plus(
+      old
+        .neg()
+        .plus(1)
+        .times(rest(old).over(rest(now)).log()),
     );
+    return dppo(c, x, kl.le(c.clip_ratio_high).or(now.le(old)), kl.le(c.clip_ratio_low).or(now.ge(old)));
   },
   /** KL-Cov (arXiv 2505.22617): a KL penalty on the tokens with the largest covariance. */
   kl_cov: (c, { p, loss, logp, logRatio, advantage }) => {

@@ -37,7 +37,7 @@ export const optimizerParams = (defaults: {
   schedule: 'constant' | 'linear' | 'cosine';
   warmup: number;
 }) => ({
-  learningRate: field(z.number().gt(0).max(1).default(defaults.learningRate), {
+  learningRate: field(z.number().min(1e-8).max(1).default(defaults.learningRate), {
     label: 'Learning rate',
     help: 'How far each update moves the adapter. Too high forgets and breaks the text; too low learns nothing.',
     level: 'simple',

@@ -35,7 +35,6 @@ interface Property extends FieldText {
   default?: unknown;
   minimum?: number;
   maximum?: number;
-  exclusiveMinimum?: number;
   enum?: string[];
 }
 
@@ -59,7 +58,6 @@ export function fields(algorithm: Pick<Algorithm, 'params'>): Field[] {
       ...(p.unit !== undefined && { unit: p.unit }),
       ...(p.logarithmic && { logarithmic: true }),
       ...(p.minimum !== undefined && { min: p.minimum }),
-      ...(p.exclusiveMinimum !== undefined && { min: p.exclusiveMinimum }),
       ...(p.maximum !== undefined && { max: p.maximum }),
       ...(p.enum && { options: p.enum.map((value) => ({ value, label: p.options?.[value] ?? value })) }),
     };

@@ -66,14 +66,14 @@ const params = z
       section: 'Learning',
       step: 1,
     }),
-    clipLow: field(z.number().gt(0).lt(1).default(0.2), {
+    clipLow: field(z.number().min(0.001).max(0.99).default(0.2), {
       label: 'Clip below',
       help: 'A token stops being made less likely once its probability has fallen by this share since it was sampled.',
       level: 'advanced',
       section: 'Objective',
       step: 0.01,
     }),
-    clipHigh: field(z.number().gt(0).max(10).default(0.28), {
+    clipHigh: field(z.number().min(0.001).max(10).default(0.28), {
       label: 'Clip above',
       help: 'A token stops being made more likely once its probability has risen by this share since it was sampled.',
       level: 'advanced',
@@ -156,12 +156,25 @@ export function grpoLoss(
     p.mean('policy/kl', kl, loss);
   }
   const entropy = p.engine('entropy', loss);
-  if (o.entropyBonus > 0)
-    p.loss('entropy', entropy.times(-o.entropyBonus), p.atLeastOne(loss.count()));
+  if (o.entropyBonus > 0) p.loss('entropy', entropy.times(-o.entropyBonus), p.atLeastOne(loss.count()));
 
   p.mean('policy/entropy', entropy, loss);
-  p.mean('policy/clip_low', ratio.lt(1 - o.clipLow).and(advantage.lt(0)).number(), loss);
-  p.mean('policy/clip_high', ratio.gt(1 + o.clipHigh).and(advantage.gt(0)).number(), loss);
+  p.mean(
+    'policy/clip_low',
+    ratio
+      .lt(1 - o.clipLow)
+      .and(advantage.lt(0))
+      .number(),
+    loss,
+  );
+  p.mean(
+    'policy/clip_high',
+    ratio
+      .gt(1 + o.clipHigh)
+      .and(advantage.gt(0))
+      .number(),
+    loss,
+  );
   p.mean('policy/ratio', ratio, loss);
   p.mean('policy/sampler_mismatch', logRatio.abs(), loss);
   p.mean('policy/off_sampler', ratio.lt(0.9).or(ratio.gt(1.1)).number(), loss);

@@ -1,6 +1,12 @@
 import { z } from 'zod';
 import { SIGNATURES, type NodeType } from './signatures';
-import { ENGINE_QUANTITIES, PROGRAM_VERSION, ProgramError, type LossProgram, type ProgramNode } from './types';
+import {
+  ENGINE_QUANTITIES,
+  PROGRAM_VERSION,
+  ProgramError,
+  type LossProgram,
+  type ProgramNode,
+} from './types';
 
 const shape = z.custom<'T' | 'S' | 'scalar' | `S/${number}`>(
   (v) => typeof v === 'string' && /^(T|S|scalar|S\/[2-9])$/.test(v),
@@ -40,7 +46,11 @@ const schema = z.strictObject({
 });
 
 /** The type of one node, given those before it. */
-export function typeOf(program: Pick<LossProgram, 'inputs'>, node: ProgramNode, before: NodeType[]): NodeType {
+export function typeOf(
+  program: Pick<LossProgram, 'inputs'>,
+  node: ProgramNode,
+  before: NodeType[],
+): NodeType {
   if (node.op === 'input') {
     const input = program.inputs.find((i) => i.name === node.name);
     if (!input) throw new ProgramError(`input "${node.name}" is not declared`);
@@ -74,7 +84,9 @@ export function checkProgram(program: LossProgram): NodeType[] {
     if (names.has(input.name)) throw new ProgramError(`input "${input.name}" is declared twice`);
     names.add(input.name);
     if (input.from === 'engine') {
-      const quantity = Object.hasOwn(ENGINE_QUANTITIES, input.name) ? ENGINE_QUANTITIES[input.name] : undefined;
+      const quantity = Object.hasOwn(ENGINE_QUANTITIES, input.name)
+        ? ENGINE_QUANTITIES[input.name]
+        : undefined;
       if (!quantity)
         throw new ProgramError(
           `the engine makes no "${input.name}"; it has ${Object.keys(ENGINE_QUANTITIES).join(', ')}`,
@@ -102,10 +114,14 @@ export function checkProgram(program: LossProgram): NodeType[] {
     const where = `loss term "${term.name}"`;
     const value = at(term.value, where);
     if (value.kind !== 'number' || value.shape === 'scalar')
-      throw new ProgramError(`${where}: must be a number [T], [S] or [S/n], is a ${value.kind} [${value.shape}]`);
+      throw new ProgramError(
+        `${where}: must be a number [T], [S] or [S/n], is a ${value.kind} [${value.shape}]`,
+      );
     const over = at(term.over, where);
     if (over.kind !== 'number' || over.shape !== 'scalar')
-      throw new ProgramError(`${where}: is divided by a ${over.kind} [${over.shape}], must be a scalar number`);
+      throw new ProgramError(
+        `${where}: is divided by a ${over.kind} [${over.shape}], must be a scalar number`,
+      );
   }
   const seen = new Set<string>();
   for (const metric of program.metrics) {

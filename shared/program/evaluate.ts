@@ -27,7 +27,8 @@ function frameOf({ targets, trajectories, groups }: EvaluationInput): Frame {
   if (ids.length !== rows.length)
     throw new ProgramError(`trajectories has ${ids.length} entries for ${rows.length} rows`);
   const count = ids.reduce((a, b) => Math.max(a, b + 1), 0);
-  if (new Set(ids).size !== count) throw new ProgramError(`trajectories must use every number from 0 to ${count - 1}`);
+  if (new Set(ids).size !== count)
+    throw new ProgramError(`trajectories must use every number from 0 to ${count - 1}`);
   return {
     trajectory: Int32Array.from(rows.flatMap((n, row) => Array.from({ length: n }, () => ids[row]))),
     trajectories: count,
@@ -76,7 +77,9 @@ export function evaluateProgram(program: LossProgram, given: EvaluationInput): E
     if (!values) throw new ProgramError(`input "${input.name}" is missing`);
     const size = sizeOf(input.shape, frame);
     if (values.length !== size)
-      throw new ProgramError(`input "${input.name}" [${input.shape}] has ${values.length} entries, needs ${size}`);
+      throw new ProgramError(
+        `input "${input.name}" [${input.shape}] has ${values.length} entries, needs ${size}`,
+      );
     inputs.set(
       input.name,
       Float64Array.from(values, input.kind === 'mask' ? (v) => (v === 0 ? 0 : 1) : undefined!),
@@ -133,7 +136,14 @@ export function evaluateProgram(program: LossProgram, given: EvaluationInput): E
       const node = program.nodes[i];
       const g = grads[i];
       if (!g || node.op === 'input') continue;
-      KERNELS[node.op].backward!(argsOf(i), values[i], g, (node.args ?? []).map((a) => grads[a]), node, frame);
+      KERNELS[node.op].backward!(
+        argsOf(i),
+        values[i],
+        g,
+        (node.args ?? []).map((a) => grads[a]),
+        node,
+        frame,
+      );
     }
     return Object.fromEntries(
       [...wanted].map((name) => {

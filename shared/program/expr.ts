@@ -48,7 +48,9 @@ abstract class Expr {
     const mixed = shapes.includes('T') && shapes.includes('S');
     return this.graph.add({
       op,
-      args: mixed ? args.map((a, i) => (shapes[i] === 'S' ? this.graph.add({ op: 'spread', args: [a] }) : a)) : args,
+      args: mixed
+        ? args.map((a, i) => (shapes[i] === 'S' ? this.graph.add({ op: 'spread', args: [a] }) : a))
+        : args,
       ...attributes,
     });
   }

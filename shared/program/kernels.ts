@@ -42,10 +42,7 @@ const unary = (f: (x: number) => number, d: (x: number, y: number) => number): K
 });
 
 /** f and its partial derivatives, entry by entry. */
-const pointwise = (
-  f: (...x: number[]) => number,
-  d?: (x: number[]) => number[],
-): Kernel => ({
+const pointwise = (f: (...x: number[]) => number, d?: (x: number[]) => number[]): Kernel => ({
   forward: (args, out) => {
     for (let i = 0; i < out.length; i++) out[i] = f(...args.map((a) => at(a, i)));
   },
@@ -67,9 +64,15 @@ const half = (a: boolean, equal: boolean) => (equal ? 0.5 : a ? 1 : 0);
 const mask = (f: (...x: number[]) => boolean): Kernel => pointwise((...x) => (f(...x) ? 1 : 0));
 
 const elementwise: Record<string, Kernel> = {
-  neg: unary((x) => -x, () => -1),
+  neg: unary(
+    (x) => -x,
+    () => -1,
+  ),
   abs: unary(Math.abs, (x) => Math.sign(x)),
-  square: unary((x) => x * x, (x) => 2 * x),
+  square: unary(
+    (x) => x * x,
+    (x) => 2 * x,
+  ),
   sqrt: unary(Math.sqrt, (_, y) => 0.5 / y),
   exp: unary(Math.exp, (_, y) => y),
   log: unary(Math.log, (x) => 1 / x),
@@ -78,13 +81,31 @@ const elementwise: Record<string, Kernel> = {
     (x) => -1 / Math.expm1(-x),
   ),
   sigmoid: unary(sigmoid, (_, y) => y * (1 - y)),
-  logSigmoid: unary((x) => Math.min(x, 0) - Math.log1p(Math.exp(-Math.abs(x))), (x) => sigmoid(-x)),
-  relu: unary((x) => Math.max(x, 0), (x) => (x > 0 ? 1 : 0)),
+  logSigmoid: unary(
+    (x) => Math.min(x, 0) - Math.log1p(Math.exp(-Math.abs(x))),
+    (x) => sigmoid(-x),
+  ),
+  relu: unary(
+    (x) => Math.max(x, 0),
+    (x) => (x > 0 ? 1 : 0),
+  ),
   stopGradient: pointwise((x) => x!),
-  add: pointwise((a, b) => a! + b!, () => [1, 1]),
-  sub: pointwise((a, b) => a! - b!, () => [1, -1]),
-  mul: pointwise((a, b) => a! * b!, ([a, b]) => [b!, a!]),
-  div: pointwise((a, b) => a! / b!, ([a, b]) => [1 / b!, -a! / (b! * b!)]),
+  add: pointwise(
+    (a, b) => a! + b!,
+    () => [1, 1],
+  ),
+  sub: pointwise(
+    (a, b) => a! - b!,
+    () => [1, -1],
+  ),
+  mul: pointwise(
+    (a, b) => a! * b!,
+    ([a, b]) => [b!, a!],
+  ),
+  div: pointwise(
+    (a, b) => a! / b!,
+    ([a, b]) => [1 / b!, -a! / (b! * b!)],
+  ),
   min: pointwise(Math.min, ([a, b]) => [half(a! < b!, a === b), half(b! < a!, a === b)]),
   max: pointwise(Math.max, ([a, b]) => [half(a! > b!, a === b), half(b! > a!, a === b)]),
   clip: pointwise(
@@ -100,7 +121,10 @@ const elementwise: Record<string, Kernel> = {
   or: mask((a, b) => a !== 0 || b !== 0),
   not: mask((a) => a === 0),
   number: pointwise((a) => a!),
-  where: pointwise((m, a, b) => (m !== 0 ? a! : b!), ([m]) => (m !== 0 ? [0, 1, 0] : [0, 0, 1])),
+  where: pointwise(
+    (m, a, b) => (m !== 0 ? a! : b!),
+    ([m]) => (m !== 0 ? [0, 1, 0] : [0, 0, 1]),
+  ),
 };
 
 /** Last target of each trajectory in the mask, or -1. */
@@ -123,7 +147,8 @@ const lengths = (maskT: Vector, { trajectory, trajectories }: Frame) => {
 const segments: Record<string, Kernel> = {
   segSum: {
     forward: ([x], out, _, { trajectory }) => trajectory.forEach((s, t) => (out[s] += x![t])),
-    backward: (_args, _out, g, [gx], _node, { trajectory }) => trajectory.forEach((s, t) => addAt(gx, t, g[s])),
+    backward: (_args, _out, g, [gx], _node, { trajectory }) =>
+      trajectory.forEach((s, t) => addAt(gx, t, g[s])),
   },
   segMean: {
     forward: ([x, m], out, _, frame) => {
@@ -160,7 +185,8 @@ const segments: Record<string, Kernel> = {
   },
   spread: {
     forward: ([x], out, _, { trajectory }) => trajectory.forEach((s, t) => (out[t] = at(x!, s))),
-    backward: (_args, _out, g, [gx], _node, { trajectory }) => trajectory.forEach((s, t) => addAt(gx, s, g[t])),
+    backward: (_args, _out, g, [gx], _node, { trajectory }) =>
+      trajectory.forEach((s, t) => addAt(gx, s, g[t])),
   },
 };
 

@@ -17,7 +17,10 @@ describe('gradients of every op', () => {
   });
 
   // At a kink the two sides differ: the cases with ties and bounds are held against torch's rule below.
-  const smooth = cases().filter((c) => !/tie|bound|expressions|quantile|kthLargest|lt, le|eq, not|total$|garbage|stopGradient/.test(c.name));
+  const smooth = cases().filter(
+    (c) =>
+      !/tie|bound|expressions|quantile|kthLargest|lt, le|eq, not|total$|garbage|stopGradient/.test(c.name),
+  );
   it.each(smooth.map((c) => [c.name, c] as const))('%s: as finite differences', (_, c) => {
     const { gradients } = evaluateProgram(c.program, c);
     for (const name of c.gradients) {
@@ -25,7 +28,11 @@ describe('gradients of every op', () => {
       base.forEach((v, i) => {
         const h = 1e-6;
         const at = (x: number) =>
-          evaluateProgram(c.program, { ...c, gradients: [], inputs: { ...c.inputs, [name]: base.with(i, x) } }).loss;
+          evaluateProgram(c.program, {
+            ...c,
+            gradients: [],
+            inputs: { ...c.inputs, [name]: base.with(i, x) },
+          }).loss;
         expect(gradients[name][i]).toBeCloseTo((at(v + h) - at(v - h)) / (2 * h), 5);
       });
     }
@@ -49,7 +56,11 @@ describe('gradients of every op', () => {
     const p = new ProgramBuilder();
     const x = p.engine('logp');
     p.loss('a', x.stopGradient().times(x).times(x.total()), 1);
-    const { gradients } = evaluateProgram(p.build(), { targets: [2], inputs: { logp: [3, 4] }, gradients: ['logp'] });
+    const { gradients } = evaluateProgram(p.build(), {
+      targets: [2],
+      inputs: { logp: [3, 4] },
+      gradients: ['logp'],
+    });
     expect([...gradients.logp]).toEqual([21, 28]);
   });
 });
@@ -129,7 +140,11 @@ describe('a program as JSON', () => {
     ['another version', { ...simple(), version: 2 }, /version: /],
     ['an unknown op', { ...simple(), nodes: [{ op: 'system' }] }, /node 0: op "system" does not exist/],
     ['an op of Object', { ...simple(), nodes: [{ op: 'toString' }] }, /op "toString" does not exist/],
-    ['a later node', { ...simple(), nodes: [{ op: 'neg', args: [3] }] }, /node 0: neg: argument 3 is not an earlier/],
+    [
+      'a later node',
+      { ...simple(), nodes: [{ op: 'neg', args: [3] }] },
+      /node 0: neg: argument 3 is not an earlier/,
+    ],
     ['a missing node', { ...simple(), loss: [{ name: 'a', value: 99, over: 0 }] }, /loss term "a": node 99/],
     ['an unknown field', { ...simple(), code: 'x' }, /code/],
   ])('%s is refused', (_, value, message) => {

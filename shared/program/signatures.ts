@@ -147,7 +147,8 @@ export const SIGNATURES: Record<string, Signature> = {
     if (args.length !== 1) fail(`takes 1 argument, has ${args.length}`);
     fromShape(args[0], 'S');
     const n = partCount(node);
-    if (!Number.isInteger(node.k) || node.k! < 0 || node.k! >= n) fail(`k must be 0 to ${n - 1}, is ${node.k}`);
+    if (!Number.isInteger(node.k) || node.k! < 0 || node.k! >= n)
+      fail(`k must be 0 to ${n - 1}, is ${node.k}`);
     return { ...args[0], shape: `S/${n}` };
   },
   unpart: (args, node) => {

@@ -71,7 +71,11 @@ export const ENGINE_QUANTITIES: Record<string, { shape: Shape; built: boolean; h
   logp: { shape: 'T', built: true, help: 'log-probability of the target token' },
   entropy: { shape: 'T', built: true, help: 'entropy of the next-token distribution, in nats' },
   meanLogp: { shape: 'T', built: false, help: 'mean over the vocabulary of the log-probabilities' },
-  logSumSqProbs: { shape: 'T', built: false, help: 'log of the sum over the vocabulary of squared probabilities' },
+  logSumSqProbs: {
+    shape: 'T',
+    built: false,
+    help: 'log of the sum over the vocabulary of squared probabilities',
+  },
   correct: { shape: 'T', built: false, help: '1 where the most probable token is the target' },
   jsd: { shape: 'T', built: false, help: 'generalised Jensen-Shannon divergence against a teacher' },
   topkDivergence: { shape: 'T', built: false, help: "divergence on the student's k most probable tokens" },

@@ -57,7 +57,10 @@ export function componentwise(
 }
 
 /** Weighted sum of a rollout's components; missing ones are left out; NaN where all are missing. */
-export function weightedSum(components: readonly (readonly number[])[], weights: readonly number[]): number[] {
+export function weightedSum(
+  components: readonly (readonly number[])[],
+  weights: readonly number[],
+): number[] {
   return components.map((row) =>
     row.every(Number.isNaN) ? NaN : row.reduce((s, x, f) => s + orZero(x) * weights[f], 0),
   );
@@ -72,8 +75,7 @@ export function leaveOneOut({ reward, group }: Grouped, normalize = false): numb
   for (const members of positionsByGroup(group)) {
     const r = members.map((i) => reward[i]).filter((x) => !Number.isNaN(x));
     const sum = r.reduce((a, b) => a + b, 0);
-    if (r.length > 1)
-      members.forEach((i) => (advantage[i] = reward[i] - (sum - reward[i]) / (r.length - 1)));
+    if (r.length > 1) members.forEach((i) => (advantage[i] = reward[i] - (sum - reward[i]) / (r.length - 1)));
   }
   if (normalize) {
     const [m, s] = [mean(advantage), std(advantage)];

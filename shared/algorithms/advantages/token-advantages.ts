@@ -76,12 +76,18 @@ export function adaptedKlCoefficient(
  * sets what is outside to 0. Token modes give one weight a token (0 outside the mask), sequence modes one in all.
  */
 export function samplerWeights(
-  { logp, samplerLogp, mask }: { logp: readonly number[]; samplerLogp: readonly number[]; mask: readonly number[] },
+  {
+    logp,
+    samplerLogp,
+    mask,
+  }: { logp: readonly number[]; samplerLogp: readonly number[]; mask: readonly number[] },
   mode: 'token_truncate' | 'token_mask' | 'sequence_truncate' | 'sequence_mask',
   low: number | null,
   high: number | null,
 ): number[] {
-  const difference = logp.map((l, t) => (mask[t] === 0 || Number.isNaN(samplerLogp[t]) ? 0 : l - samplerLogp[t]));
+  const difference = logp.map((l, t) =>
+    mask[t] === 0 || Number.isNaN(samplerLogp[t]) ? 0 : l - samplerLogp[t],
+  );
   const bounded = (ratio: number) => {
     const inside = Math.min(high ?? Infinity, Math.max(low ?? 0, ratio));
     return mode.endsWith('truncate') || inside === ratio ? inside : 0;

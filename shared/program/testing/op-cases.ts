@@ -1,4 +1,11 @@
-import { evaluateProgram, ProgramBuilder, type Evaluation, type EvaluationInput, type LossProgram, type Num } from '../index';
+import {
+  evaluateProgram,
+  ProgramBuilder,
+  type Evaluation,
+  type EvaluationInput,
+  type LossProgram,
+  type Num,
+} from '../index';
 import type { Mask } from '../index';
 
 export interface GoldenCase extends EvaluationInput {
@@ -6,7 +13,9 @@ export interface GoldenCase extends EvaluationInput {
   program: LossProgram;
   gradients: string[];
 }
-export type Golden = GoldenCase & { expected: Omit<Evaluation, 'gradients'> & { gradients: Record<string, number[]> } };
+export type Golden = GoldenCase & {
+  expected: Omit<Evaluation, 'gradients'> & { gradients: Record<string, number[]> };
+};
 
 interface Given {
   p: ProgramBuilder;
