@@ -1,0 +1,107 @@
+import type { StepRequest } from '../../../native/face';
+import type { LossProgram } from '../../../shared/program';
+
+/** A token sequence as the trainer sees it. `[T]` arrays have one entry a target: the row's tokens 1..n-1. */
+export interface TrainRow {
+  ids: Int32Array;
+  group: number;
+  /** `skip`: cannot change weights; counts in the denominators, is not forwarded. */
+  use: 'train' | 'skip';
+  /** [T] 1 where it is learnt. */
+  loss: Uint8Array;
+  advantage: number;
+  /** [T] */
+  samplerLogp: Float32Array | null;
+  /** [T] */
+  refLogp: Float32Array | null;
+}
+
+export type Batch = Pick<StepRequest, 'rows' | 'groups' | 'inputs'>;
+
+export const lossTokens = (rows: readonly TrainRow[]): number =>
+  rows.reduce((sum, row) => sum + row.loss.reduce((count, bit) => count + bit, 0), 0);
+
+/**
+ * Groups split into updates, whole groups each, as even as their number allows; fewer where there are fewer
+ * groups than updates.
+ */
+export function splitByGroup(rows: readonly TrainRow[], updates: number): TrainRow[][] {
+  const groups = [...new Set(rows.map((row) => row.group))];
+  const count = Math.min(updates, groups.length);
+  return Array.from({ length: count }, (_, k) => {
+    const from = Math.floor((k * groups.length) / count);
+    const to = Math.floor(((k + 1) * groups.length) / count);
+    const chosen = new Set(groups.slice(from, to));
+    return rows.filter((row) => chosen.has(row.group));
+  });
+}
+
+/**
+ * The engine's request for one update. Rows that cannot change weights are left out: the program takes its
+ * normalisers as inputs, and those count them. `meanStepTokens`: tokens learnt in all updates of the step,
+ * divided by their number.
+ */
+export function buildBatch(
+  rows: readonly TrainRow[],
+  program: LossProgram,
+  meanStepTokens: number,
+  params: Record<string, unknown>,
+): Batch {
+  const sent = rows.filter((row) => row.use === 'train');
+  const inputs: Batch['inputs'] = {};
+  for (const input of program.inputs) {
+    if (input.from === 'data') inputs[input.name] = dataInput(input.name, sent, rows, meanStepTokens);
+    else if (input.from === 'param') inputs[input.name] = Float32Array.of(Number(params[input.name]));
+  }
+  const numbers = new Map([...new Set(sent.map((row) => row.group))].map((group, k) => [group, k]));
+  return {
+    rows: {
+      ids: Int32Array.from(sent.flatMap((row) => Array.from(row.ids))),
+      lengths: Int32Array.from(sent.map((row) => row.ids.length)),
+    },
+    groups: Int32Array.from(sent.map((row) => numbers.get(row.group)!)),
+    inputs,
+  };
+}
+
+/** shared/algorithms TRAINER_INPUTS says what each is. */
+function dataInput(
+  name: string,
+  sent: TrainRow[],
+  all: readonly TrainRow[],
+  meanStepTokens: number,
+): Float32Array {
+  switch (name) {
+    case 'loss':
+      return joined(sent.map((row) => row.loss));
+    case 'samplerLogp':
+      return joined(sent.map((row) => need(row.samplerLogp, name)));
+    case 'refLogp':
+      return joined(sent.map((row) => need(row.refLogp, name)));
+    case 'advantage':
+      return Float32Array.from(sent.map((row) => row.advantage));
+    case 'stepTokens':
+      return Float32Array.of(lossTokens(all));
+    case 'stepSequences':
+      return Float32Array.of(all.length);
+    case 'meanStepTokens':
+      return Float32Array.of(meanStepTokens);
+    default:
+      throw new Error(`the trainer does not make the loss program's input "${name}"`);
+  }
+}
+
+function need(values: Float32Array | null, name: string): Float32Array {
+  if (!values) throw new Error(`the loss program asks for ${name}, but the algorithm's needs do not`);
+  return values;
+}
+
+function joined(parts: readonly ArrayLike<number>[]): Float32Array {
+  const all = new Float32Array(parts.reduce((sum, part) => sum + part.length, 0));
+  let offset = 0;
+  for (const part of parts) {
+    all.set(part, offset);
+    offset += part.length;
+  }
+  return all;
+}

@@ -1,0 +1,41 @@
+import { permutation } from './random';
+
+/**
+ * Which rows each step takes, as a function of (seed, step): rows in a new order each epoch, nothing to save.
+ * Steps count from 1.
+ */
+export class DataOrder {
+  #epoch = -1;
+  #order: Uint32Array = new Uint32Array();
+
+  constructor(
+    private readonly rows: number,
+    private readonly perStep: number,
+    private readonly seed: number,
+    /** `wrap`: a step may reach into the next epoch. `ragged`: the last step of an epoch takes what is left. */
+    private readonly end: 'wrap' | 'ragged',
+  ) {}
+
+  step(step: number): number[] {
+    const { rows, perStep } = this;
+    if (this.end === 'wrap') {
+      const first = (step - 1) * perStep;
+      return Array.from({ length: perStep }, (_, k) =>
+        this.#at(Math.floor((first + k) / rows), (first + k) % rows),
+      );
+    }
+    const stepsPerEpoch = Math.ceil(rows / perStep);
+    const epoch = Math.floor((step - 1) / stepsPerEpoch);
+    const first = ((step - 1) % stepsPerEpoch) * perStep;
+    const count = Math.min(perStep, rows - first);
+    return Array.from({ length: count }, (_, k) => this.#at(epoch, first + k));
+  }
+
+  #at(epoch: number, position: number): number {
+    if (epoch !== this.#epoch) {
+      this.#order = permutation(this.rows, this.seed, epoch);
+      this.#epoch = epoch;
+    }
+    return this.#order[position]!;
+  }
+}

@@ -1,0 +1,3 @@
+export { RunControl, type Wish } from './control';
+export type { ExampleRow, PromptRow, RunData, Sample, Score, Scorer, TextSide, TrainJob } from './job';
+export { train, type Outcome } from './loop';

@@ -1,0 +1,83 @@
+import type { Engine, ModelInfo } from '../../../native/face';
+import type { RewardStatus } from '../../../shared/contract/rewards';
+import type { Progress, RunConfig } from '../../../shared/contract/runs';
+import type { Algorithm, CommonParams } from '../../../shared/algorithms';
+import type { RunStore } from '../store';
+import type { RunControl } from './control';
+
+/** A prompt to sample answers to. */
+export interface PromptRow {
+  /** Line of the data file, from 1. */
+  line: number;
+  /** As a person reads it. */
+  text: string;
+  ids: Int32Array;
+  answer: string | null;
+  /** The whole data row, for the reward. */
+  row: Record<string, unknown>;
+}
+
+/** A row with its answer. */
+export interface ExampleRow {
+  line: number;
+  ids: Int32Array;
+  /** One a token: 1 where it is learnt. */
+  lossMask: Uint8Array;
+}
+
+export type RunData =
+  | { kind: 'rollouts'; rows: PromptRow[]; heldOut: PromptRow[] }
+  | { kind: 'examples'; rows: ExampleRow[]; heldOut: ExampleRow[] };
+
+export interface Sample {
+  prompt: PromptRow;
+  completion: string;
+  ids: Int32Array;
+  /** Place within the step, for the reward's own random numbers. */
+  index: number;
+}
+
+export interface Score {
+  reward: number | null;
+  status: RewardStatus;
+  error?: string | undefined;
+  milliseconds: number;
+}
+
+export interface Scorer {
+  /** sha-256 of the code. */
+  hash: string;
+  /** One score a sample, in order. Failures are statuses, never exceptions. */
+  score(samples: Sample[], key: { seed: number; step: number }, signal: AbortSignal): Promise<Score[]>;
+}
+
+/** What the loop asks of a model's text. */
+export interface TextSide {
+  stopIds: Int32Array;
+  /** Tokens as text, control tokens left out. */
+  decode(ids: Int32Array): Promise<string>;
+}
+
+export interface TrainJob {
+  folder: string;
+  config: RunConfig;
+  algorithm: Algorithm;
+  /** Checked by the algorithm's schema. */
+  params: CommonParams & Record<string, unknown>;
+  engine: Engine;
+  model: ModelInfo;
+  text: TextSide;
+  data: RunData;
+  /** null for algorithms on examples. */
+  scorer: Scorer | null;
+  store: RunStore;
+  control: RunControl;
+  /** Hashes of what a checkpoint belongs to. */
+  belongsTo: Record<string, string>;
+  /** Writes adapter_config.json into a checkpoint's folder. */
+  describeAdapter(folder: string): Promise<void>;
+  /** Padded tokens forwarded and differentiated at once at most. */
+  microTokens: number;
+  settings: { storeTokens: boolean; keepCheckpoints: number };
+  onProgress(progress: Progress): void;
+}

@@ -1,0 +1,84 @@
+import type { OptimizerId, StepResult } from '../../../native/face';
+import type { Needs } from '../../../shared/algorithms';
+import { learningRateFactor } from '../../../shared/schedules';
+import type { LossProgram } from '../../../shared/program';
+import { buildBatch, lossTokens, splitByGroup, type TrainRow } from './batch';
+import type { TrainJob } from './job';
+import type { ProgressMeter } from './progress';
+
+export interface Learnt {
+  /** Means over the step's updates. */
+  metrics: Record<string, number>;
+  /** The first update's own: only there the policy is still the sampler. */
+  first: Record<string, number>;
+  /** Updates that the engine left out because something was not finite. */
+  refused: number;
+}
+
+/** A step's updates. Not interruptible: half a step cannot be taken back. */
+export async function learn(
+  job: TrainJob,
+  needs: Needs,
+  program: LossProgram,
+  optimizer: OptimizerId,
+  step: number,
+  steps: number,
+  rows: TrainRow[],
+  meter: ProgressMeter,
+): Promise<Learnt> {
+  if (rows.length === 0) return { metrics: { 'train/tokens': 0 }, first: {}, refused: 0 };
+  const { params } = job;
+  const perStep = needs.minibatches * needs.passes;
+  const plan = {
+    schedule: params.schedule,
+    warmup: Math.round(params.warmup * steps * perStep),
+    updates: steps * perStep,
+  };
+  const parts = splitByGroup(rows, needs.minibatches);
+  const tokens = lossTokens(rows);
+  const text = JSON.stringify(program);
+  const results: StepResult[] = [];
+  let learningRate = 0;
+  for (let pass = 0; pass < needs.passes; pass++) {
+    for (const [k, part] of parts.entries()) {
+      meter.phase('train', step, pass * parts.length + k, needs.passes * parts.length);
+      learningRate =
+        params.learningRate * learningRateFactor(plan, (step - 1) * perStep + pass * needs.minibatches + k);
+      results.push(
+        await job.engine.step({
+          optimizer,
+          ...buildBatch(part, program, tokens / needs.minibatches, params),
+          program: text,
+          temperature: needs.temperature ?? 1,
+          learningRate,
+          maxGradNorm: params.maxGradNorm > 0 ? params.maxGradNorm : null,
+          microTokens: job.microTokens,
+        }),
+      );
+    }
+  }
+  meter.phase('train', step, results.length, results.length);
+  return {
+    metrics: { ...summarise(results), 'train/lr': learningRate, 'train/tokens': tokens },
+    first: results[0]!.metrics,
+    refused: results.filter((result) => !result.updated).length,
+  };
+}
+
+function summarise(results: StepResult[]): Record<string, number> {
+  const keys = new Set(results.flatMap((result) => Object.keys(result.metrics)));
+  const metrics: Record<string, number> = {};
+  for (const key of keys) metrics[key] = mean(results.map((result) => result.metrics[key] ?? NaN));
+  metrics['train/loss'] = mean(results.map((result) => result.loss));
+  metrics['train/grad_norm'] = mean(results.map((result) => result.gradNorm));
+  const seconds = results.reduce((sum, result) => sum + result.seconds, 0);
+  metrics['perf/train_tokens_per_s'] = results.reduce((sum, result) => sum + result.tokens, 0) / seconds;
+  metrics['perf/peak_bytes'] = Math.max(...results.map((result) => result.peakBytes));
+  return metrics;
+}
+
+/** NaN where there is nothing: updates without a value are left out, as where no token has weight. */
+function mean(values: number[]): number {
+  const present = values.filter((value) => !Number.isNaN(value));
+  return present.length === 0 ? NaN : present.reduce((sum, value) => sum + value, 0) / present.length;
+}

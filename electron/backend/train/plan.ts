@@ -1,0 +1,27 @@
+import type { Needs } from '../../../shared/algorithms';
+import type { LossProgram } from '../../../shared/program';
+import { DataOrder } from './data-order';
+import type { TrainJob } from './job';
+
+export interface Plan {
+  needs: Needs;
+  steps: number;
+  program: LossProgram;
+  order: DataOrder;
+}
+
+/** What the algorithm makes of the run's settings and data. */
+export function planOf({ algorithm, params, data, config }: TrainJob): Plan {
+  const needs = algorithm.needs(params);
+  return {
+    needs,
+    steps: algorithm.steps(params, data.rows.length),
+    program: algorithm.losses(params).policy,
+    order: new DataOrder(
+      data.rows.length,
+      needs.prompts,
+      config.seed,
+      needs.data === 'examples' ? 'ragged' : 'wrap',
+    ),
+  };
+}

@@ -1,0 +1,121 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { z } from 'zod';
+import type { AdapterId, OptimizerId } from '../../../native/face';
+import { ADAMW, LORA_TARGETS } from '../../../shared/algorithms';
+import { AtelierError } from '../../../shared/rpc';
+import { latestCheckpoint, readManifest, writeCheckpoint } from '../store';
+import type { TrainJob } from './job';
+import { draw } from './random';
+
+/** What is trained, and how far it has come. */
+export interface Policy {
+  adapter: AdapterId;
+  parameters: number;
+  optimizer: OptimizerId;
+  /** Steps done. */
+  step: number;
+  /** Damaged checkpoints that were passed over. */
+  passed: number[];
+}
+
+/** Everything else a step depends on is a function of the configuration and the step. */
+const State = z.object({ format: z.literal(1), step: z.number().int() });
+
+/** A new adapter, or the one of the newest whole checkpoint with its optimiser. */
+export async function openPolicy(job: TrainJob): Promise<Policy> {
+  const { engine, model, params } = job;
+  const latest = await latestCheckpoint(job.folder, job.store);
+  if (latest.checkpoint) await checkBelongs(job, latest.folder);
+  const { id: adapter, parameters } = latest.checkpoint
+    ? await engine.loadAdapter(model.id, latest.folder)
+    : await engine.createAdapter(model.id, {
+        rank: params.loraRank,
+        alpha: params.loraAlpha,
+        targetModules: LORA_TARGETS[params.loraTargets],
+        rslora: params.rsLora,
+        seed: draw(job.config.seed, 'lora', 0),
+      });
+  const optimizer = await engine.createOptimizer(
+    { kind: 'adapter', adapter },
+    { kind: 'adamw', ...ADAMW, weightDecay: params.weightDecay },
+  );
+  if (!latest.checkpoint) return { adapter, parameters, optimizer, step: 0, passed: latest.passed };
+  await engine.loadOptimizer(optimizer, join(latest.folder, 'optimizer.safetensors'));
+  const state = State.parse(JSON.parse(await readFile(join(latest.folder, 'state.json'), 'utf8')));
+  return { adapter, parameters, optimizer, step: state.step, passed: latest.passed };
+}
+
+async function checkBelongs(job: TrainJob, folder: string): Promise<void> {
+  const { belongsTo } = await readManifest(folder);
+  const changed = Object.keys(job.belongsTo).filter((key) => belongsTo[key] !== job.belongsTo[key]);
+  if (changed.length === 0) return;
+  throw new AtelierError(
+    'conflict',
+    `Since the last checkpoint this has changed: ${changed.join(', ')}. Going on would mix two runs.`,
+    'Put back what has changed, or start a new run.',
+  );
+}
+
+/** @throws what the file system or the engine says; `isDiskFull` tells a full disk. */
+export async function saveCheckpoint(job: TrainJob, policy: Policy, reward: number | null): Promise<void> {
+  const { engine } = job;
+  await writeCheckpoint(job.folder, job.store, {
+    step: policy.step,
+    reward,
+    belongsTo: job.belongsTo,
+    // adapter and two moments, f32
+    expectedBytes: policy.parameters * 4 * 3 + 1024 * 1024,
+    keep: job.settings.keepCheckpoints,
+    async fill(folder) {
+      await engine.saveAdapter(policy.adapter, join(folder, 'adapter_model.safetensors'));
+      await job.describeAdapter(folder);
+      await engine.saveOptimizer(policy.optimizer, join(folder, 'optimizer.safetensors'));
+      const state: z.infer<typeof State> = { format: 1, step: policy.step };
+      await writeFile(join(folder, 'state.json'), JSON.stringify(state));
+    },
+  });
+}
+
+/** The saved adapter must give the live one's logits, and must have moved. @throws AtelierError */
+export async function proveSaved(job: TrainJob, policy: Policy): Promise<void> {
+  const { engine, model, data } = job;
+  const norms = await engine.adapterNorms(policy.adapter);
+  if (norms.every(({ maxB }) => maxB === 0)) {
+    throw new AtelierError(
+      'invalid_data',
+      'Nothing was learnt: the adapter is as it began.',
+      job.scorer
+        ? 'If all answers of each group got the same reward, there was nothing to compare: see Rollouts.'
+        : 'The learning rate may be 0 or too small.',
+    );
+  }
+  const latest = await latestCheckpoint(job.folder, job.store);
+  if (latest.checkpoint?.step !== policy.step) {
+    throw new AtelierError('io', 'The last checkpoint cannot be read back.', 'Resume to write it again.');
+  }
+  const reloaded = await engine.loadAdapter(model.id, latest.folder);
+  try {
+    const some = data.rows.slice(0, 4);
+    const rows = {
+      ids: Int32Array.from(some.flatMap((row) => Array.from(row.ids))),
+      lengths: Int32Array.from(some.map((row) => row.ids.length)),
+    };
+    const live = await engine.logits({ model: model.id, adapter: policy.adapter, rows, positions: 'last' });
+    const saved = await engine.logits({ model: model.id, adapter: reloaded.id, rows, positions: 'last' });
+    if (!live.every((value, k) => Number.isFinite(value) && Math.abs(value - saved[k]!) <= 1e-3)) {
+      throw new AtelierError(
+        'io',
+        'The saved adapter gives other logits than the trained one.',
+        'The previous checkpoint is kept.',
+      );
+    }
+  } finally {
+    await engine.unloadAdapter(reloaded.id);
+  }
+}
+
+export async function closePolicy(job: TrainJob, policy: Policy): Promise<void> {
+  await job.engine.freeOptimizer(policy.optimizer);
+  await job.engine.unloadAdapter(policy.adapter);
+}

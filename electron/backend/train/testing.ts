@@ -1,0 +1,86 @@
+import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { algorithmByKey } from '../../../shared/algorithms';
+import { RunConfig } from '../../../shared/contract/runs';
+import { RunStore } from '../store';
+import { scriptedEngine, scriptedModel, scriptedText, type ScriptedEngine } from '../testing/scripted-engine';
+import { RunControl } from './control';
+import type { PromptRow, Scorer, TrainJob } from './job';
+
+export function sums(count: number, from = 0): PromptRow[] {
+  return Array.from({ length: count }, (_, k) => {
+    const text = `${10 + ((from + k) % 80)}+${(from + k) % 7}=`;
+    const [a = 0, b = 0] = text.split(/[+=]/).map(Number);
+    return { line: k + 1, text, ids: scriptedText.encode(text), answer: String(a + b), row: {} };
+  });
+}
+
+/** 1 for the right sum, the common case of a reward. */
+export const exactSum: Scorer = {
+  hash: 'exact',
+  score: (samples) =>
+    Promise.resolve(
+      samples.map(({ prompt, completion }) => ({
+        reward: completion === prompt.answer ? 1 : 0,
+        status: 'ok',
+        milliseconds: 0.1,
+      })),
+    ),
+};
+
+export function tempFolder(): string {
+  return mkdtempSync(join(tmpdir(), 'atelier-run-'));
+}
+
+/** A GRPO run on sums, with the scripted engine. Close its store at the end. */
+export function job(
+  params: Record<string, unknown> = {},
+  more: Partial<Omit<TrainJob, 'engine'>> & { engine?: ScriptedEngine } = {},
+): TrainJob & { engine: ScriptedEngine } {
+  const folder = more.folder ?? tempFolder();
+  mkdirSync(folder, { recursive: true });
+  const algorithm = more.algorithm ?? algorithmByKey('grpo')!;
+  return {
+    folder,
+    config: RunConfig.parse({
+      name: 'test',
+      algorithm: algorithm.key,
+      model: 'scripted',
+      data: { dataset: 'sums' },
+      seed: 7,
+      checkpointEvery: 4,
+    }),
+    algorithm,
+    params: algorithm.params.parse({
+      ...(algorithm.key === 'grpo' ? { steps: 10 } : {}),
+      learningRate: 0.3,
+      ...params,
+    }) as TrainJob['params'],
+    engine: scriptedEngine(),
+    model: scriptedModel,
+    text: scriptedText,
+    data: { kind: 'rollouts', rows: sums(13), heldOut: sums(16, 50) },
+    scorer: exactSum,
+    store: more.store ?? RunStore.open(folder),
+    control: new RunControl(),
+    belongsTo: { model: 'm', reward: 'exact' },
+    describeAdapter: (to) => Promise.resolve(writeFileSync(join(to, 'adapter_config.json'), '{}')),
+    microTokens: 4096,
+    settings: { storeTokens: true, keepCheckpoints: 2 },
+    onProgress: () => undefined,
+    ...more,
+  } as TrainJob & { engine: ScriptedEngine };
+}
+
+/** Settles at the first change after which `holds` is true. */
+export function when(store: RunStore, holds: () => boolean): Promise<void> {
+  if (holds()) return Promise.resolve();
+  return new Promise((resolve) => {
+    const stop = store.onChange(() => {
+      if (!holds()) return;
+      stop();
+      resolve();
+    });
+  });
+}
