@@ -300,7 +300,9 @@ void Engine::free_optimizer(int optimizer) {
 Stepped Engine::step(int optimizer, const StepRequest& request, const std::atomic<bool>& cancelled) {
   auto o = optimizers_.get(optimizer);
   const auto& config = o->trainable.model().model->config();
-  request.rows.check("rows", config.vocabulary, config.context);
+  if (!request.rows.lengths.empty()) {
+    request.rows.check("rows", config.vocabulary, config.context);
+  }
   peak_before_ = std::max<uint64_t>(peak_before_, mx::get_peak_memory());
   mx::reset_peak_memory();
   Clock clock;

@@ -18,7 +18,7 @@ TokenStats forward_stats(const Model& model, const Bound& bound, const PaddedBat
 
 // A GPU wants large products; the CPU gains nothing beyond what keeps its two cores busy.
 size_t chunk_bytes() {
-  return mx::default_device() == mx::Device::cpu ? size_t{16} << 20 : size_t{256} << 20;
+  return mx::default_device() == mx::Device::cpu ? size_t{8} << 20 : size_t{256} << 20;
 }
 
 // Attention's backward on CUDA needs lengths that are multiples of 128 (cuDNN); shapes cost nothing on the CPU.

@@ -28,15 +28,6 @@ std::vector<int32_t> own_trajectories(size_t rows) {
   return result;
 }
 
-int count_trajectories(const std::vector<int32_t>& trajectories) {
-  std::set<int32_t> seen(trajectories.begin(), trajectories.end());
-  int count = static_cast<int>(seen.size());
-  if (!seen.empty() && (*seen.begin() != 0 || *seen.rbegin() != count - 1)) {
-    fail("trajectories: the numbers 0.." + std::to_string(count - 1) + " must each occur");
-  }
-  return count;
-}
-
 } // namespace
 
 mx::array number_array(const std::vector<float>& values, const std::string& shape) {
@@ -62,28 +53,16 @@ Objective::Objective(
     const std::vector<int32_t>& targets,
     std::vector<int32_t> trajectories,
     const std::vector<int32_t>& groups,
-    std::vector<uint8_t> skip,
     Numbers inputs)
     : program_(program::Program::parse(program_json)),
       targets_(targets),
       trajectories_(std::move(trajectories)),
-      skip_(std::move(skip)),
       inputs_(std::move(inputs)) {
   if (trajectories_.empty()) {
     trajectories_ = own_trajectories(targets.size());
   }
-  if (trajectories_.size() != targets.size()) {
-    fail("trajectories has " + std::to_string(trajectories_.size()) + " entries for " +
-         std::to_string(targets.size()) + " rows");
-  }
-  size_t count = count_trajectories(trajectories_);
-  counts_ = count_all(static_cast<int>(count), groups);
-  if (skip_.empty()) {
-    skip_.assign(count, 0);
-  }
-  if (skip_.size() != count) {
-    fail("skip has " + std::to_string(skip_.size()) + " entries for " + std::to_string(count) + " trajectories");
-  }
+  layout_ = program::Layout::of_rows(targets_, trajectories_);
+  counts_ = count_all(layout_.trajectories, groups);
   for (const auto& name : program_.engine_quantities()) {
     if (name != "logp" && name != "entropy") {
       fail("program: the engine does not make '" + name + "' yet; it makes logp and entropy");
@@ -93,10 +72,6 @@ Objective::Objective(
   for (auto n : targets) {
     offsets_.push_back(offset);
     offset += n;
-  }
-  bool skips = std::any_of(skip_.begin(), skip_.end(), [](uint8_t s) { return s != 0; });
-  if (skips && (program_.unit() != 1 || !program_.prepass_quantities().empty())) {
-    fail("skip: this program's trajectories interact, so none can be left out");
   }
 }
 
@@ -114,9 +89,7 @@ std::vector<std::vector<int>> Objective::units() const {
   int each = program_.unit() == 0 ? std::max(1, static_cast<int>(counts_.sequences)) : program_.unit();
   std::map<int, std::vector<int>> by_unit;
   for (size_t row = 0; row < trajectories_.size(); row++) {
-    if (!skip_[trajectories_[row]]) {
-      by_unit[trajectories_[row] / each].push_back(static_cast<int>(row));
-    }
+    by_unit[trajectories_[row] / each].push_back(static_cast<int>(row));
   }
   std::vector<std::vector<int>> units;
   for (auto& [unit, rows] : by_unit) {
@@ -126,7 +99,6 @@ std::vector<std::vector<int>> Objective::units() const {
 }
 
 void Objective::prepass(const Numbers& made) {
-  auto layout = program::Layout::of_rows(targets_, trajectories_);
   program::Arrays arrays;
   for (const auto& input : program_.inputs()) {
     if (auto given = inputs_.find(input.name); given != inputs_.end() && input.from != program::Source::engine) {
@@ -138,11 +110,11 @@ void Objective::prepass(const Numbers& made) {
       fail("inputs." + name + ": the program takes no input of that name from the caller");
     }
   }
-  program_.check_inputs(arrays, layout, false);
+  program_.check_inputs(arrays, layout_, false);
   for (const auto& [name, values] : made) {
     arrays.emplace(name, number_array(values, "T"));
   }
-  scalars_ = program_.prepass(arrays, layout, counts_);
+  scalars_ = program_.prepass(arrays, layout_, counts_);
 }
 
 MicroInputs Objective::slice(const MicroBatch& batch) const {

@@ -31,7 +31,7 @@ struct MicroInputs {
 class Objective {
  public:
   /**
-   * trajectories [N] (empty: each row its own), groups [S] (empty: all in one), skip [S] (empty: none).
+   * trajectories [N] (empty: each row its own), groups [S] (empty: all in one).
    * Throws invalid_argument that names the field.
    */
   Objective(
@@ -39,13 +39,12 @@ class Objective {
       const std::vector<int32_t>& targets,
       std::vector<int32_t> trajectories,
       const std::vector<int32_t>& groups,
-      std::vector<uint8_t> skip,
       Numbers inputs);
 
   const program::Program& program() const {
     return program_;
   }
-  /** Rows that have to stay together; those of skipped trajectories are in none. */
+  /** Rows that have to stay together. */
   std::vector<std::vector<int>> units() const;
   /** Engine quantities that prepass needs, and the step itself. */
   bool needs(const std::string& quantity) const;
@@ -61,8 +60,8 @@ class Objective {
   std::vector<int32_t> targets_;
   std::vector<int64_t> offsets_;
   std::vector<int32_t> trajectories_;
-  std::vector<uint8_t> skip_;
   Numbers inputs_;
+  program::Layout layout_;
   program::Counts counts_;
   std::vector<double> scalars_;
 };

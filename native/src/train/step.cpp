@@ -45,6 +45,14 @@ std::vector<int> all_arguments(size_t count) {
   return arguments;
 }
 
+std::vector<mx::array> zeros_like(const std::vector<mx::array>& arrays) {
+  std::vector<mx::array> zeros;
+  for (const auto& a : arrays) {
+    zeros.push_back(mx::zeros_like(a));
+  }
+  return zeros;
+}
+
 } // namespace
 
 Gradients gradients(
@@ -52,8 +60,11 @@ Gradients gradients(
     Objective& objective,
     const StepRequest& request,
     const std::atomic<bool>& cancelled) {
-  objective.prepass(made_for_prepass(trainable, objective, request, cancelled));
   const auto& masters = trainable.masters();
+  if (request.rows.lengths.empty()) {
+    return {0, {}, zeros_like(masters), 0};
+  }
+  objective.prepass(made_for_prepass(trainable, objective, request, cancelled));
   auto head = head_options(trainable, objective, request);
   auto arguments = all_arguments(masters.size());
   RowOffsets offsets(request.rows);
@@ -98,22 +109,12 @@ Gradients gradients(
       result.tokens += request.rows.lengths[row];
     }
   }
-  if (result.by_master.empty()) {
-    for (const auto& master : masters) {
-      result.by_master.push_back(mx::zeros_like(master));
-    }
-  }
   return result;
 }
 
 StepResult train_step(Optimizer& optimizer, const StepRequest& request, const std::atomic<bool>& cancelled) {
   Objective objective(
-      request.program,
-      request.rows.targets(),
-      request.trajectories,
-      request.groups,
-      request.skip,
-      request.inputs);
+      request.program, request.rows.targets(), request.trajectories, request.groups, request.inputs);
   auto grads = gradients(optimizer.trainable, objective, request, cancelled);
   StepResult result;
   result.loss = grads.loss;

@@ -1,0 +1,77 @@
+#include "engine/worker.h"
+
+#include <doctest/doctest.h>
+
+#include <future>
+#include <vector>
+
+using namespace atelier;
+
+TEST_CASE("jobs run in order on one thread and the last one ends it") {
+  Worker worker;
+  std::vector<int> order;
+  std::vector<std::thread::id> threads;
+  std::promise<void> third;
+  for (int i = 1; i <= 3; i++) {
+    worker.post({static_cast<JobId>(i), [&, i](const CancelFlag&) {
+                   order.push_back(i);
+                   threads.push_back(std::this_thread::get_id());
+                   if (i == 3) {
+                     third.set_value();
+                   }
+                 },
+                 [] {}});
+  }
+  third.get_future().wait();
+  bool last = false;
+  worker.close([&] { last = true; });
+  worker.join();
+  CHECK(order == std::vector<int>{1, 2, 3});
+  CHECK(threads[0] == threads[2]);
+  CHECK(threads[0] != std::this_thread::get_id());
+  CHECK(last);
+  CHECK_FALSE(worker.post({9, [](const CancelFlag&) {}, [] {}}));
+}
+
+TEST_CASE("a waiting job is dropped, a running one is told") {
+  Worker worker;
+  std::promise<void> begun, stopped;
+  bool dropped = false, ran = false;
+  worker.post({1, [&](const CancelFlag& cancelled) {
+                 begun.set_value();
+                 while (!cancelled) {
+                   std::this_thread::yield();
+                 }
+                 stopped.set_value();
+               },
+               [] {}});
+  worker.post({2, [&](const CancelFlag&) { ran = true; }, [&] { dropped = true; }});
+  begun.get_future().wait();
+  CHECK(worker.jobs() == 2);
+  worker.cancel(2);
+  CHECK(dropped);
+  worker.cancel(1);
+  worker.cancel(77);
+  stopped.get_future().wait();
+  worker.close([] {});
+  worker.join();
+  CHECK_FALSE(ran);
+}
+
+TEST_CASE("closing drops what waits and stops what runs") {
+  std::promise<void> begun;
+  int dropped = 0;
+  Worker worker;
+  worker.post({1, [&](const CancelFlag& cancelled) {
+                 begun.set_value();
+                 while (!cancelled) {
+                   std::this_thread::yield();
+                 }
+               },
+               [] {}});
+  worker.post({2, [](const CancelFlag&) {}, [&] { dropped++; }});
+  begun.get_future().wait();
+  worker.close([] {});
+  worker.join();
+  CHECK(dropped == 1);
+}
