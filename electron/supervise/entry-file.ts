@@ -1,12 +1,7 @@
 import { fileURLToPath } from 'node:url';
 
 /** Threads and processes beside the main ones; bundled by rolldown.config.mjs under these names. */
-export const sideEntries = [
-  'backend/template-worker',
-  'backend/reward-host',
-  'backend/reward-worker',
-] as const;
-export type EntryName = (typeof sideEntries)[number];
+export type EntryName = 'backend/template-worker' | 'backend/reward-host' | 'backend/reward-worker';
 
 /**
  * Path of an entry's bundle. A bundle lies one folder deep in dist, whichever chunk asks; run from source

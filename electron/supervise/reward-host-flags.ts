@@ -11,6 +11,6 @@ export function rewardHostFlags(): string[] {
     stable ? '--permission' : '--experimental-permission',
     '--allow-worker',
     `--allow-fs-read=${dirname(entryFile('backend/reward-host'))}/`,
-    '--disable-warning=ExperimentalWarning',
+    '--no-warnings',
   ];
 }

@@ -1,24 +1,18 @@
 // Vitest's global set-up: the threads and processes that tests start are bundles, made from today's sources.
-import { existsSync } from 'node:fs';
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
-import { rolldown } from 'rolldown';
-import config from '../../rolldown.config.mjs';
-import { sideEntries } from '../supervise/entry-file';
+import { rolldown, type InputOptions, type OutputOptions } from 'rolldown';
+import bundles, { sideEntries } from '../../rolldown.config.mjs';
+
+type Bundle = InputOptions & { input: Record<string, string>; output: OutputOptions };
 
 export default async function bundleEntries(): Promise<void> {
-  const { external, platform, tsconfig, input } = config[0]! as {
-    external: string[];
-    platform: 'node';
-    tsconfig: string;
-    input: Record<string, string>;
-  };
-  for (const name of sideEntries) {
-    const source = input[name]!;
-    if (!existsSync(source)) continue;
-    const bundle = await rolldown({ input: source, external, platform, tsconfig });
-    const { output } = await bundle.generate({ format: 'esm', sourcemap: 'inline', codeSplitting: false });
+  for (const { output: options, plugins: _, ...input } of bundles as Bundle[]) {
+    const name = Object.keys(input.input)[0];
+    if (name === undefined || !(name in sideEntries)) continue;
+    const bundle = await rolldown(input);
+    const { output } = await bundle.generate({ ...options, sourcemap: 'inline' });
     await bundle.close();
     await replace(join('dist', `${name}.js`), output[0].code);
   }

@@ -79,6 +79,8 @@ class Session {
   #overran = false;
   #reward: QuickJSHandle | null = null;
   #mistake: { status: 'error' | 'timeout'; mistake: Mistake } | null = null;
+  /** Handles that live as long as the session. */
+  readonly #owned: QuickJSHandle[] = [];
   #tools!: { parse: QuickJSHandle; seed: QuickJSHandle; kind: QuickJSHandle };
 
   constructor(quickjs: QuickJSWASMModule, task: Task) {
@@ -91,7 +93,7 @@ class Session {
     });
     this.#context = this.#runtime.newContext();
     const tools = this.#context.unwrapResult(this.#context.evalCode(prelude, 'prelude.js'));
-    const tool = (name: string) => this.#context.getProp(tools, name);
+    const tool = (name: string) => this.#own(this.#context.getProp(tools, name));
     this.#tools = { parse: tool('parse'), seed: tool('seed'), kind: tool('kind') };
     tools.dispose();
     this.#load(task.code, task.limit);
@@ -131,13 +133,18 @@ class Session {
   /** False where QuickJS complains (values left behind by an interrupted call): the module is then thrown away. */
   dispose(): boolean {
     try {
-      for (const handle of [this.#reward, ...Object.values(this.#tools)]) if (handle?.alive) handle.dispose();
+      for (const handle of this.#owned) if (handle.alive) handle.dispose();
       this.#context.dispose();
       this.#runtime.dispose();
       return true;
     } catch {
       return false;
     }
+  }
+
+  #own(handle: QuickJSHandle): QuickJSHandle {
+    this.#owned.push(handle);
+    return handle;
   }
 
   #load(code: string, limit: number): void {
@@ -147,12 +154,14 @@ class Session {
       this.#mistake = this.#failure(result.error);
       return;
     }
-    const module = result.value;
-    if (this.#context.getPromiseState(module).type === 'pending') {
+    const module = this.#own(result.value);
+    const state = this.#context.getPromiseState(module);
+    if (state.type === 'fulfilled' && state.value !== module) this.#own(state.value);
+    if (state.type === 'pending') {
       this.#mistake = { status: 'error', mistake: { message: 'await outside a function never ends here' } };
       return;
     }
-    const reward = this.#context.getProp(module, 'default');
+    const reward = this.#own(this.#context.getProp(module, 'default'));
     if (this.#context.typeof(reward) !== 'function') {
       const message = 'there is no "export default function reward(...)"';
       this.#mistake = { status: 'error', mistake: { message } };
@@ -162,14 +171,13 @@ class Session {
     const batch = this.#context.getProp(module, 'batch');
     this.batch = this.#context.typeof(batch) === 'boolean' && this.#context.dump(batch) === true;
     batch.dispose();
-    module.dispose();
   }
 
   #parse(samples: string): QuickJSHandle {
     const text = this.#context.newString(samples);
     const parsed = this.#context.callFunction(this.#tools.parse, this.#context.undefined, text);
     text.dispose();
-    return this.#context.unwrapResult(parsed);
+    return this.#own(this.#context.unwrapResult(parsed));
   }
 
   #sample(job: Job, samples: QuickJSHandle, index: number): Outcome {
@@ -190,6 +198,7 @@ class Session {
     this.#arm(batchLimit(job.limit, job.count));
     const result = this.#context.callFunction(this.#reward!, this.#context.undefined, samples);
     if (result.error) return all({ value: NaN, ...this.#failure(result.error) });
+    this.#own(result.value);
     const kind = this.#kind(result.value);
     if (kind !== 'array')
       return all(wrongType(`a batch function answers with an array, this one with ${named(kind)}`));
