@@ -1,0 +1,132 @@
+import type { AdapterInfo, Device, Engine, EngineModule, ModelInfo } from '../../../native/face';
+
+export type EngineState = { state: 'starting' | 'ready' } | { state: 'failed'; error: unknown };
+
+interface Resident {
+  info: ModelInfo;
+  /** Who needs it to stay. */
+  users: number;
+  usedAt: number;
+  /** Adapters held beside it, by folder. */
+  adapters: Map<string, AdapterInfo>;
+}
+
+/** A model that stays in memory until `release`. */
+export interface Lease {
+  model: ModelInfo;
+  release(): void;
+}
+
+/**
+ * The one engine of a backend, made at first use, with the models that it holds. A model stays after use, so
+ * that the next chat is quick, until another needs the room.
+ */
+export class EngineHost {
+  #engine: Promise<Engine> | null = null;
+  #state: EngineState = { state: 'starting' };
+  readonly #resident = new Map<string, Promise<Resident>>();
+
+  constructor(
+    readonly device: Device,
+    private readonly module: () => EngineModule,
+    private readonly memoryLimitBytes: () => number | null,
+  ) {}
+
+  get state(): EngineState {
+    return this.#state;
+  }
+
+  /** @throws EngineError device_unavailable and others; the next call tries again. */
+  engine(): Promise<Engine> {
+    this.#engine ??= this.#start();
+    return this.#engine;
+  }
+
+  async #start(): Promise<Engine> {
+    this.#state = { state: 'starting' };
+    try {
+      const limit = this.memoryLimitBytes();
+      const engine = this.module().createEngine({
+        device: this.device,
+        ...(limit === null ? {} : { memoryLimitBytes: limit }),
+      });
+      this.#state = { state: 'ready' };
+      return engine;
+    } catch (error) {
+      this.#state = { state: 'failed', error };
+      this.#engine = null;
+      throw error;
+    }
+  }
+
+  /** The model at a path, loaded once. `weightBytes` of it must fit; models nobody uses make room. */
+  async acquire(path: string, weightBytes: number): Promise<Lease> {
+    const engine = await this.engine();
+    let loading = this.#resident.get(path);
+    if (!loading) {
+      loading = this.#load(engine, path, weightBytes);
+      this.#resident.set(path, loading);
+      loading.catch(() => this.#resident.delete(path));
+    }
+    const resident = await loading;
+    resident.users++;
+    let held = true;
+    return {
+      model: resident.info,
+      release: () => {
+        if (held) resident.users--;
+        held = false;
+        resident.usedAt = Date.now();
+      },
+    };
+  }
+
+  /** An adapter of a model that is held, from a PEFT folder, loaded once. */
+  async adapter(path: string, folder: string): Promise<AdapterInfo> {
+    const resident = await this.#resident.get(path);
+    if (!resident) throw new Error(`${path} is not loaded`);
+    const there = resident.adapters.get(folder);
+    if (there) return there;
+    const engine = await this.engine();
+    const adapter = await engine.loadAdapter(resident.info.id, folder);
+    resident.adapters.set(folder, adapter);
+    // a few stay for side-by-side chats; the oldest goes
+    const [oldest] = resident.adapters.keys();
+    if (resident.adapters.size > 4 && oldest !== undefined) {
+      const gone = resident.adapters.get(oldest)!;
+      resident.adapters.delete(oldest);
+      await engine.unloadAdapter(gone.id);
+    }
+    return adapter;
+  }
+
+  async #load(engine: Engine, path: string, weightBytes: number): Promise<Resident> {
+    await this.#makeRoom(engine, weightBytes);
+    const info = await engine.loadModel(path);
+    return { info, users: 0, usedAt: Date.now(), adapters: new Map() };
+  }
+
+  async #makeRoom(engine: Engine, bytes: number): Promise<void> {
+    const idle: [string, Resident][] = [];
+    for (const [path, loading] of this.#resident) {
+      const resident = await loading.catch(() => null);
+      if (resident && resident.users === 0) idle.push([path, resident]);
+    }
+    idle.sort((a, b) => a[1].usedAt - b[1].usedAt);
+    for (const [path, resident] of idle) {
+      const { activeBytes, memoryLimitBytes } = await engine.stats();
+      // half the limit is left to caches and activations
+      if (activeBytes + bytes <= memoryLimitBytes / 2) return;
+      this.#resident.delete(path);
+      await engine.unloadModel(resident.info.id);
+      await engine.clearCache();
+    }
+  }
+
+  async close(): Promise<void> {
+    const engine = await this.#engine?.catch(() => null);
+    this.#engine = null;
+    this.#resident.clear();
+    await engine?.close();
+  }
+}

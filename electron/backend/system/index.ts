@@ -1,0 +1,6 @@
+export { runChecks } from './checks';
+export { EngineHost, type Lease } from './engine-host';
+export { Log } from './log';
+export { SettingsFile } from './settings';
+export { systemVerbs } from './system';
+export { appCommit, appRoot, appVersion } from './versions';
