@@ -1,0 +1,16 @@
+import { RouterProvider } from '@tanstack/react-router';
+import { Connection } from '../data/connection';
+import { createData, createQueryClient, DataProvider } from '../data/context';
+import { openPort } from '../data/transport';
+import { router } from './router';
+
+const queries = createQueryClient();
+const data = createData(new Connection(openPort), queries);
+
+export function App() {
+  return (
+    <DataProvider data={data} queries={queries}>
+      <RouterProvider router={router} />
+    </DataProvider>
+  );
+}

@@ -1,0 +1,51 @@
+import { useEffect, useState, type ReactNode } from 'react';
+import { Button } from '../components/Button';
+import { Screen } from '../components/Screen';
+import { EmptyState } from '../components/States';
+import { useConnection } from '../data/context';
+import styles from './Connecting.module.css';
+
+/** The screen below, with a banner while the backend is away; or why this page is not let in. */
+export function Connecting({ children }: { children: ReactNode }) {
+  const connection = useConnection();
+  if (connection.phase === 'refused') {
+    return (
+      <Screen title="Not connected">
+        <EmptyState
+          title={connection.error.message}
+          action={<Button onClick={() => window.location.reload()}>Try again</Button>}
+        >
+          {connection.error.hint}
+        </EmptyState>
+      </Screen>
+    );
+  }
+  return (
+    <>
+      {connection.phase === 'lost' && connection.attempt > 1 && (
+        <div data-banner className={styles.banner} role="status">
+          <span>
+            The connection to the backend is lost. Runs go on without this page; it follows on when the
+            connection is back.
+          </span>
+          <Retry at={connection.retryAt} onRetry={connection.retry} />
+        </div>
+      )}
+      {children}
+    </>
+  );
+}
+
+function Retry({ at, onRetry }: { at: number; onRetry: () => void }) {
+  const [now, setNow] = useState(Date.now());
+  useEffect(() => {
+    const timer = setInterval(() => setNow(Date.now()), 500);
+    return () => clearInterval(timer);
+  }, []);
+  const left = Math.max(0, Math.ceil((at - now) / 1000));
+  return (
+    <Button kind="quiet" onClick={onRetry}>
+      Try now{left > 0 ? ` (${left} s)` : ''}
+    </Button>
+  );
+}

@@ -1,0 +1,62 @@
+import type { ReactNode } from 'react';
+import { classes } from './classes';
+import styles from './Table.module.css';
+
+export interface ColumnSpec<R> {
+  key: string;
+  header: ReactNode;
+  /** Right-aligned with tabular figures. */
+  numeric?: boolean;
+  width?: number | string;
+  cell: (row: R, index: number) => ReactNode;
+}
+
+/** A plain table. The first column's content carries the row's link, where it has one. */
+export function Table<R>({
+  label,
+  columns,
+  rows,
+  rowKey,
+  sticky = false,
+  bare = false,
+}: {
+  label: string;
+  columns: readonly ColumnSpec<R>[];
+  rows: readonly R[];
+  rowKey: (row: R, index: number) => string | number;
+  sticky?: boolean;
+  /** Without its own border: inside a panel. */
+  bare?: boolean;
+}) {
+  return (
+    <div className={classes(styles.frame, bare && styles.bare)}>
+      <table className={styles.table} aria-label={label}>
+        <thead className={sticky ? styles.sticky : undefined}>
+          <tr>
+            {columns.map((column) => (
+              <th
+                key={column.key}
+                scope="col"
+                className={column.numeric === true ? styles.numeric : undefined}
+                style={column.width === undefined ? undefined : { width: column.width }}
+              >
+                {column.header}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map((row, index) => (
+            <tr key={rowKey(row, index)}>
+              {columns.map((column) => (
+                <td key={column.key} className={column.numeric === true ? styles.numeric : undefined}>
+                  {column.cell(row, index)}
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}

@@ -1,0 +1,84 @@
+import { useEffect, useRef, useState } from 'react';
+import type { AtelierClient } from './connection';
+import { useClient } from './context';
+
+export interface Group {
+  step: number;
+  group: number;
+  prompt: string;
+  size: number;
+  rewardMean: number | null;
+  rewardMin: number | null;
+  rewardMax: number | null;
+}
+
+const PAGE = 200;
+
+/** All groups of a run so far, in order of steps; later ones are fetched from where it left off. */
+export interface GroupMap {
+  groups: readonly Group[];
+  complete: boolean;
+}
+
+export function useGroupMap(id: string, version: unknown): GroupMap {
+  const client = useClient();
+  const [map, setMap] = useState<GroupMap>({ groups: [], complete: false });
+  const [holder] = useState<{ groups: Group[]; loading: boolean; again: boolean }>(() => ({
+    groups: [],
+    loading: false,
+    again: false,
+  }));
+
+  const life = useRef<AbortController | null>(null);
+  useEffect(() => {
+    const control = new AbortController();
+    life.current = control;
+    return () => control.abort();
+  }, []);
+
+  useEffect(() => {
+    const signal = life.current!.signal;
+    const load = async () => {
+      if (holder.loading) {
+        holder.again = true;
+        return;
+      }
+      holder.loading = true;
+      try {
+        do {
+          holder.again = false;
+          await extend(client, id, holder.groups, signal, (complete) =>
+            setMap({ groups: [...holder.groups], complete }),
+          );
+        } while (holder.again && !signal.aborted);
+      } catch {
+        // the list beside it tells of a failure; the strip keeps what it has and goes on with the next version
+      } finally {
+        holder.loading = false;
+      }
+    };
+    void load();
+  }, [client, id, version, holder]);
+  return map;
+}
+
+/** Fetches what is missing. The last step may still grow, so it is asked for again. */
+async function extend(
+  client: AtelierClient,
+  id: string,
+  groups: Group[],
+  signal: AbortSignal,
+  changed: (complete: boolean) => void,
+): Promise<void> {
+  const lastStep = groups.at(-1)?.step;
+  let keep = groups.length;
+  while (keep > 0 && groups[keep - 1]!.step === lastStep) keep -= 1;
+  for (let offset = keep; ;) {
+    const page = await client.runs.groups({ id, offset, limit: PAGE }, { signal });
+    groups.splice(offset, groups.length, ...page.groups);
+    offset += page.groups.length;
+    const complete = offset >= page.total || page.groups.length === 0;
+    changed(complete);
+    if (complete) return;
+  }
+}

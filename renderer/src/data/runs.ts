@@ -1,0 +1,169 @@
+import { keepPreviousData, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useEffect, useSyncExternalStore } from 'react';
+import type { z } from 'zod';
+import type {
+  Rollout,
+  Run,
+  RunConfigInput,
+  RunStatus,
+  RunSummary as RunSummarySchema,
+  RolloutSort as SortSchema,
+} from '../../../shared/contract/runs';
+import { useClient, useData } from './context';
+import type { RunStore, RunView } from './run-store';
+
+export type { Run, RunStatus, Rollout };
+export type RunSummary = z.infer<typeof RunSummarySchema>;
+export type RolloutSort = z.infer<typeof SortSchema>;
+
+const active: ReadonlySet<RunStatus> = new Set(['queued', 'preparing', 'running', 'stopping']);
+export const isActive = (status: RunStatus) => active.has(status);
+
+export function useRuns() {
+  const client = useClient();
+  return useQuery({
+    queryKey: ['runs', 'list'],
+    queryFn: ({ signal }) => client.runs.list({}, { signal }),
+    refetchInterval: (query) => (query.state.data?.some((run) => isActive(run.status)) ? 2000 : 15_000),
+  });
+}
+
+export function useRun(id: string) {
+  const client = useClient();
+  return useQuery({
+    queryKey: ['runs', 'one', id],
+    queryFn: ({ signal }) => client.runs.get({ id }, { signal }),
+  });
+}
+
+/** Follows a run while the component lives: its view, and its store for the series. */
+export function useRunFollow(id: string): { store: RunStore; view: RunView } {
+  const { runs } = useData();
+  const store = runs.get(id);
+  useEffect(() => runs.retain(id), [runs, id]);
+  const view = useSyncExternalStore(store.subscribe, store.view);
+  return { store, view };
+}
+
+/** A number that changes when the run's series did, at most twice a second. */
+export function useSeriesVersion(store: RunStore): number {
+  return useSyncExternalStore(store.subscribeSeries, store.seriesVersion);
+}
+
+export function useEstimate(config: RunConfigInput | null) {
+  const client = useClient();
+  return useQuery({
+    queryKey: ['estimate', config],
+    queryFn: ({ signal }) => client.runs.estimate(config!, { signal }),
+    enabled: config !== null,
+    placeholderData: keepPreviousData,
+    staleTime: 60_000,
+  });
+}
+
+export function useYaml(config: RunConfigInput | null) {
+  const client = useClient();
+  return useQuery({
+    queryKey: ['yaml', config],
+    queryFn: ({ signal }) => client.runs.yaml(config!, { signal }),
+    enabled: config !== null,
+    placeholderData: keepPreviousData,
+    staleTime: Infinity,
+  });
+}
+
+export function useStartRun() {
+  const client = useClient();
+  const queries = useQueryClient();
+  return useMutation({
+    mutationFn: (config: RunConfigInput) => client.runs.start(config),
+    onSuccess: () => queries.invalidateQueries({ queryKey: ['runs'] }),
+  });
+}
+
+export type RunAction = 'pause' | 'resume' | 'stop' | 'remove';
+
+export function useRunAction(id: string) {
+  const client = useClient();
+  const queries = useQueryClient();
+  const { runs } = useData();
+  return useMutation({
+    mutationFn: (action: RunAction) => client.runs[action]({ id }),
+    onSuccess: (_done, action) => {
+      if (action === 'resume') runs.get(id).start();
+      return queries.invalidateQueries({ queryKey: ['runs'] });
+    },
+  });
+}
+
+export function useRenameRun(id: string) {
+  const client = useClient();
+  const queries = useQueryClient();
+  return useMutation({
+    mutationFn: (name: string) => client.runs.rename({ id, name }),
+    onSuccess: () => queries.invalidateQueries({ queryKey: ['runs'] }),
+  });
+}
+
+export function useGroups(id: string, step: number | undefined, version: unknown) {
+  const client = useClient();
+  return useQuery({
+    queryKey: ['groups', id, step, version],
+    queryFn: ({ signal }) =>
+      client.runs.groups({ id, ...(step === undefined ? {} : { step }), limit: 200 }, { signal }),
+    enabled: step !== undefined,
+    placeholderData: keepPreviousData,
+  });
+}
+
+export interface RolloutFilter {
+  step?: number | undefined;
+  group?: number | undefined;
+  search?: string | undefined;
+  sort: RolloutSort;
+  descending: boolean;
+}
+
+export const ROLLOUT_PAGE = 100;
+
+export function useRollouts(
+  id: string,
+  filter: RolloutFilter,
+  page: number,
+  version: unknown,
+  enabled: boolean,
+) {
+  const client = useClient();
+  const defined = Object.fromEntries(Object.entries(filter).filter(([, value]) => value !== undefined));
+  return useQuery({
+    queryKey: ['rollouts', id, filter, page, version],
+    enabled,
+    queryFn: ({ signal }) =>
+      client.runs.rollouts(
+        { id, ...defined, offset: page * ROLLOUT_PAGE, limit: ROLLOUT_PAGE } as Parameters<
+          typeof client.runs.rollouts
+        >[0],
+        { signal },
+      ),
+    placeholderData: keepPreviousData,
+  });
+}
+
+export function useRolloutTokens(id: string, rollout: number | undefined, wanted: boolean) {
+  const client = useClient();
+  return useQuery({
+    queryKey: ['tokens', id, rollout],
+    queryFn: ({ signal }) => client.runs.tokens({ id, rollout: rollout! }, { signal }),
+    enabled: wanted && rollout !== undefined,
+    staleTime: Infinity,
+  });
+}
+
+export function useCheckpoints(id: string | undefined) {
+  const client = useClient();
+  return useQuery({
+    queryKey: ['runs', 'checkpoints', id],
+    queryFn: ({ signal }) => client.runs.checkpoints({ id: id! }, { signal }),
+    enabled: id !== undefined,
+  });
+}

@@ -1,0 +1,187 @@
+import { Link, useNavigate } from '@tanstack/react-router';
+import { useState } from 'react';
+import { Button, buttonClass } from '../../components/Button';
+import { Dialog } from '../../components/Dialog';
+import { formatBytes, formatCount, plural } from '../../components/format';
+import { Notice } from '../../components/Notice';
+import { Screen } from '../../components/Screen';
+import { EmptyState, ErrorState, SkeletonRows } from '../../components/States';
+import { Status } from '../../components/Status';
+import { Table } from '../../components/Table';
+import { TabPanel, Tabs } from '../../components/Tabs';
+import { asFailure } from '../../data/failure';
+import { useDatasets, useRemove } from '../../data/library';
+import { datasetStates, typeNames } from './dataset-words';
+import { Preview } from './Preview';
+import { Rows } from './Rows';
+
+export interface DatasetSearch {
+  tab: 'rows' | 'model' | 'problems';
+  page?: number | undefined;
+  model?: string | undefined;
+  algorithm?: string | undefined;
+}
+
+export function DatasetScreen({ id, search }: { id: string; search: DatasetSearch }) {
+  const datasets = useDatasets();
+  const remove = useRemove('datasets');
+  const navigate = useNavigate();
+  const [asking, setAsking] = useState(false);
+  const set = (change: Partial<DatasetSearch>) =>
+    void navigate({ to: '/data/$id', params: { id }, search: { ...search, ...change }, replace: true });
+  const dataset = datasets.data?.find((each) => each.id === id);
+  if (dataset === undefined) {
+    return (
+      <Screen title="Data set">
+        {datasets.isError ? (
+          <ErrorState what="The data set cannot be shown." error={asFailure(datasets.error)} />
+        ) : datasets.data === undefined ? (
+          <SkeletonRows rows={6} label="Loading the data set" />
+        ) : (
+          <EmptyState
+            title="There is no such data set"
+            action={
+              <Link to="/data" className={buttonClass()}>
+                All data
+              </Link>
+            }
+          >
+            It may have been removed from the list.
+          </EmptyState>
+        )}
+      </Screen>
+    );
+  }
+  return (
+    <Screen
+      wide
+      title={
+        <>
+          {dataset.name} <Status {...datasetStates[dataset.state]} />
+        </>
+      }
+      meta={
+        <>
+          <span>{plural(dataset.rows, 'row')}</span>
+          <span>{typeNames[dataset.type]}</span>
+          <span>{formatBytes(dataset.bytes)}</span>
+          <code>{dataset.path}</code>
+        </>
+      }
+      actions={
+        <>
+          {dataset.source !== 'bundled' && (
+            <Button kind="quiet" onClick={() => setAsking(true)}>
+              Remove…
+            </Button>
+          )}
+          {dataset.state === 'ready' && (
+            <Link to="/new" search={{ dataset: dataset.id }} className={buttonClass('primary')}>
+              Train on this
+            </Link>
+          )}
+        </>
+      }
+      tabs={
+        <Tabs
+          label="Views of the data set"
+          name="dataset"
+          value={search.tab}
+          onChange={(tab) => set({ tab, page: undefined })}
+          tabs={[
+            { value: 'rows', label: 'Rows' },
+            { value: 'model', label: 'As the model sees it' },
+            {
+              value: 'problems',
+              label: 'Problems',
+              ...(dataset.problems.count > 0 ? { count: formatCount(dataset.problems.count) } : {}),
+            },
+          ]}
+        />
+      }
+    >
+      <TabPanel name="dataset" value={search.tab}>
+        {dataset.state !== 'ready' && (
+          <div style={{ marginBottom: 16, maxWidth: 720 }}>
+            <Notice
+              level={dataset.state === 'offline' ? 'warning' : 'error'}
+              title={
+                dataset.state === 'offline' ? 'Its file cannot be reached now' : 'This file cannot be used'
+              }
+            >
+              {dataset.reason}
+            </Notice>
+          </div>
+        )}
+        {search.tab === 'rows' && (
+          <Rows dataset={dataset} page={search.page ?? 0} onPage={(page) => set({ page })} />
+        )}
+        {search.tab === 'model' && (
+          <Preview
+            dataset={dataset}
+            page={search.page ?? 0}
+            model={search.model}
+            algorithm={search.algorithm}
+            onChange={(change) => set(change)}
+          />
+        )}
+        {search.tab === 'problems' &&
+          (dataset.problems.count === 0 ? (
+            <EmptyState compact title="No problems">
+              Every row is a JSON object and can be read.
+            </EmptyState>
+          ) : (
+            <>
+              <p style={{ marginBottom: 12 }}>
+                {plural(dataset.problems.count, 'row')} cannot be used and{' '}
+                {dataset.problems.count === 1 ? 'is' : 'are'} left out.
+                {dataset.problems.first.length < dataset.problems.count &&
+                  ` The first ${dataset.problems.first.length}:`}
+              </p>
+              <Table
+                label="Rows with problems"
+                rows={dataset.problems.first}
+                rowKey={(problem, index) => `${problem.line}-${index}`}
+                columns={[
+                  {
+                    key: 'line',
+                    header: 'Line',
+                    numeric: true,
+                    width: 80,
+                    cell: (problem) => formatCount(problem.line),
+                  },
+                  { key: 'message', header: 'What is wrong', cell: (problem) => problem.message },
+                ]}
+              />
+            </>
+          ))}
+      </TabPanel>
+      <Dialog
+        open={asking}
+        onClose={() => setAsking(false)}
+        title={`Remove “${dataset.name}” from the list?`}
+        description={
+          dataset.source === 'uploaded'
+            ? 'The uploaded copy is deleted. Runs that used it stay.'
+            : 'The file stays where it is. Runs that used it stay too.'
+        }
+        footer={
+          <>
+            <Button kind="quiet" onClick={() => setAsking(false)}>
+              Keep it
+            </Button>
+            <Button
+              kind="danger"
+              busy={remove.isPending}
+              onClick={() => remove.mutate(id, { onSuccess: () => void navigate({ to: '/data' }) })}
+            >
+              Remove
+            </Button>
+          </>
+        }
+      >
+        {remove.isError && <ErrorState compact what="It was not removed." error={asFailure(remove.error)} />}
+      </Dialog>
+    </Screen>
+  );
+}

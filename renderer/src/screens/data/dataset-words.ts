@@ -1,0 +1,13 @@
+export const datasetStates = {
+  ready: { tone: 'done', label: 'Ready' },
+  offline: { tone: 'warning', label: 'Offline' },
+  invalid: { tone: 'bad', label: 'Invalid' },
+} as const;
+
+export const typeNames = {
+  messages: 'Conversations',
+  'prompt-completion': 'Prompt and answer',
+  'prompt-only': 'Prompts',
+  text: 'Text',
+  unknown: 'Not recognised',
+} as const;

@@ -1,0 +1,137 @@
+import { Download } from 'lucide-react';
+import { useState } from 'react';
+import { Button } from '../../components/Button';
+import { Snippet } from '../../components/Copyable';
+import { Field } from '../../components/Field';
+import { formatBytes, formatNumber } from '../../components/format';
+import { TextInput } from '../../components/Input';
+import { Progress } from '../../components/Progress';
+import { Panel, Section } from '../../components/Screen';
+import { ErrorState } from '../../components/States';
+import { Status } from '../../components/Status';
+import { Table } from '../../components/Table';
+import { desktop } from '../../data/desktop';
+import { useExport, type ExportDone } from '../../data/exporting';
+import { useModels, type Adapter } from '../../data/library';
+import styles from './ExportPanel.module.css';
+
+export function ExportPanel({ adapter }: { adapter: Adapter }) {
+  const [path, setPath] = useState('');
+  const { state, run } = useExport();
+  const busy = state.phase === 'writing' || state.phase === 'verifying';
+  const start = () =>
+    void run({
+      id: adapter.run,
+      checkpoint: adapter.checkpoint,
+      ...(path.trim() === '' ? {} : { path: path.trim() }),
+    });
+  return (
+    <>
+      <Section title="Where">
+        <div className={styles.where}>
+          <Field label="Folder" help="Empty: inside the run's own folder.">
+            {(ids) => (
+              <TextInput
+                {...ids}
+                value={path}
+                placeholder="The run's exports folder"
+                onChange={(event) => setPath(event.target.value)}
+              />
+            )}
+          </Field>
+          {desktop !== undefined && (
+            <Button
+              onClick={() =>
+                void desktop!.chooseExportFolder().then((chosen) => chosen !== null && setPath(chosen))
+              }
+            >
+              Choose…
+            </Button>
+          )}
+          <Button kind="primary" icon={<Download />} busy={busy} onClick={start}>
+            Export adapter
+          </Button>
+        </div>
+        {busy && (
+          <div className={styles.progress}>
+            <Progress value={state.total > 0 ? state.done / state.total : null} label="Export" />
+            <p role="status">
+              {state.phase === 'writing'
+                ? 'Writing the files'
+                : 'Reading them back in a fresh process and comparing'}
+            </p>
+          </div>
+        )}
+        {state.phase === 'failed' && (
+          <div className={styles.progress}>
+            <ErrorState
+              what="The adapter was not exported."
+              error={state.error}
+              action={<Button onClick={start}>Try again</Button>}
+            />
+          </div>
+        )}
+      </Section>
+      {state.phase === 'done' && <Result result={state.result} adapter={adapter} />}
+    </>
+  );
+}
+
+function Result({ result, adapter }: { result: ExportDone; adapter: Adapter }) {
+  const model = useModels().data?.find((each) => each.id === adapter.model);
+  return (
+    <Section title="Result">
+      <Panel className={styles.result}>
+        <div className={styles.head}>
+          <Status
+            tone={result.verified ? 'done' : 'bad'}
+            label={result.verified ? 'Written, read back and verified' : 'Written, but the check failed'}
+          />
+          {desktop !== undefined && (
+            <Button kind="quiet" onClick={() => void desktop!.showInFolder(result.path)}>
+              Show in folder
+            </Button>
+          )}
+        </div>
+        {result.message !== undefined && <p className={styles.message}>{result.message}</p>}
+        <dl className={styles.numbers}>
+          <div>
+            <dt>Largest logit difference to the live policy</dt>
+            <dd>{formatNumber(result.maxDifferenceLive)}</dd>
+            <dd className={styles.note}>near 0: what was written is what was trained</dd>
+          </div>
+          <div>
+            <dt>Largest logit difference to the base</dt>
+            <dd>{formatNumber(result.maxDifferenceBase)}</dd>
+            <dd className={styles.note}>above 0: the adapter changes the model</dd>
+          </div>
+        </dl>
+        <p className={styles.path}>
+          <code>{result.path}</code>
+        </p>
+        <Table
+          bare
+          label="Files written"
+          rows={result.files}
+          rowKey={(file) => file.name}
+          columns={[
+            { key: 'name', header: 'File', cell: (file) => <code>{file.name}</code> },
+            { key: 'bytes', header: 'Size', numeric: true, cell: (file) => formatBytes(file.bytes) },
+          ]}
+        />
+      </Panel>
+      <h3 className={styles.how}>Load it with PEFT</h3>
+      <Snippet label="Python" text={snippet(result.path, model?.path ?? 'BASE_MODEL')} />
+    </Section>
+  );
+}
+
+function snippet(path: string, base: string): string {
+  return `from peft import PeftModel
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+base = ${JSON.stringify(base)}
+model = AutoModelForCausalLM.from_pretrained(base)
+model = PeftModel.from_pretrained(model, ${JSON.stringify(path)})
+tokenizer = AutoTokenizer.from_pretrained(base)`;
+}

@@ -1,0 +1,56 @@
+import { Link } from '@tanstack/react-router';
+import { formatFixed, formatNumber } from '../../components/format';
+import { change, statusWords } from '../../components/run-words';
+import { Sparkline } from '../../components/Sparkline';
+import { Status } from '../../components/Status';
+import { Table } from '../../components/Table';
+import { Time } from '../../components/Time';
+import type { RunSummary } from '../../data/runs';
+
+export function RecentRuns({ runs }: { runs: readonly RunSummary[] }) {
+  return (
+    <Table
+      label="Recent runs"
+      rows={runs}
+      rowKey={(run) => run.id}
+      columns={[
+        {
+          key: 'name',
+          header: 'Run',
+          cell: (run) => (
+            <Link to="/runs/$id" params={{ id: run.id }} style={{ fontWeight: 500 }}>
+              {run.name}
+            </Link>
+          ),
+        },
+        { key: 'status', header: 'Status', cell: (run) => <Status {...statusWords[run.status]} small /> },
+        {
+          key: 'curve',
+          header: 'Curve',
+          cell: (run) => (
+            <Sparkline
+              points={run.headline.points}
+              width={80}
+              height={18}
+              label={`${run.headline.key} of ${run.name}`}
+            />
+          ),
+        },
+        { key: 'value', header: 'Last', numeric: true, cell: (run) => formatNumber(run.headline.value) },
+        {
+          key: 'held-out',
+          header: 'Held out',
+          numeric: true,
+          cell: (run) => (
+            <span
+              title={`Before ${formatFixed(run.heldOut.before, 3)}, after ${formatFixed(run.heldOut.after, 3)}`}
+            >
+              {change(run.heldOut.before, run.heldOut.after) ?? '–'}
+            </span>
+          ),
+        },
+        { key: 'at', header: 'Started', numeric: true, cell: (run) => <Time at={run.createdAt} /> },
+      ]}
+    />
+  );
+}

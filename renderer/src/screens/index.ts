@@ -1,0 +1,13 @@
+export { ChatScreen } from './chat/ChatScreen';
+export { DataScreen } from './data/DataScreen';
+export { DatasetScreen } from './data/DatasetScreen';
+export { ExportScreen } from './exporting/ExportScreen';
+export { HomeScreen } from './home/HomeScreen';
+export { ModelScreen } from './models/ModelScreen';
+export { ModelsScreen } from './models/ModelsScreen';
+export { NewRunScreen } from './new-run/NewRunScreen';
+export { RewardScreen } from './reward/RewardScreen';
+export { RewardsScreen } from './rewards/RewardsScreen';
+export { RunScreen } from './run/RunScreen';
+export { RunsScreen } from './runs/RunsScreen';
+export { SettingsScreen } from './settings/SettingsScreen';

@@ -1,0 +1,182 @@
+import { useNavigate } from '@tanstack/react-router';
+import { useEffect, useMemo, useState } from 'react';
+import { Button } from '../../components/Button';
+import { Screen } from '../../components/Screen';
+import { ErrorState, SkeletonRows } from '../../components/States';
+import { useStored } from '../../data/draft';
+import { asFailure, fieldOf } from '../../data/failure';
+import { useDatasets, useModels, useRewards } from '../../data/library';
+import { useEstimate, useRun, useStartRun } from '../../data/runs';
+import { AlgorithmPart } from './AlgorithmPart';
+import { DataPart } from './DataPart';
+import { Draft, emptyDraft, fromConfig, resolve, toConfig, type Library } from './draft';
+import { ModelPart } from './ModelPart';
+import { NamePart } from './NamePart';
+import type { Problem } from './problems';
+import { RewardPart } from './RewardPart';
+import { SettingsPart } from './SettingsPart';
+import { Summary } from './Summary';
+import styles from './NewRunScreen.module.css';
+
+export interface NewRunSearch {
+  model?: string | undefined;
+  dataset?: string | undefined;
+  reward?: string | undefined;
+  from?: string | undefined;
+}
+
+export function NewRunScreen({ search }: { search: NewRunSearch }) {
+  const models = useModels();
+  const datasets = useDatasets();
+  const rewards = useRewards();
+  const failed = models.error ?? datasets.error ?? rewards.error;
+  if (models.data === undefined || datasets.data === undefined || rewards.data === undefined) {
+    return (
+      <Screen title="New run">
+        {failed !== null ? (
+          <ErrorState
+            what="Models, data and rewards cannot be listed."
+            error={asFailure(failed)}
+            action={
+              <Button
+                onClick={() => void Promise.all([models.refetch(), datasets.refetch(), rewards.refetch()])}
+              >
+                Try again
+              </Button>
+            }
+          />
+        ) : (
+          <SkeletonRows rows={6} height={64} label="Loading models, data and rewards" />
+        )}
+      </Screen>
+    );
+  }
+  return (
+    <Form library={{ models: models.data, datasets: datasets.data, rewards: rewards.data }} search={search} />
+  );
+}
+
+function Form({ library, search }: { library: Library; search: NewRunSearch }) {
+  const navigate = useNavigate();
+  const [draft, setDraft, forget] = useStored<Draft>('atelier.draft', emptyDraft, (value) => {
+    const parsed = Draft.safeParse(value);
+    return parsed.success ? parsed.data : null;
+  });
+  useApplySearch(search, draft, setDraft, () => void navigate({ to: '/new', replace: true }));
+
+  const resolved = useMemo(() => resolve(draft, library), [draft, library]);
+  const config = useMemo(() => toConfig(draft, resolved), [draft, resolved]);
+  const settled = useSettled(config);
+  const estimate = useEstimate(settled);
+  const start = useStartRun();
+
+  const problems = useMemo((): Problem[] => {
+    const list: Problem[] = [...(estimate.isError ? [] : (estimate.data?.problems ?? []))];
+    if (estimate.isError) list.push(...problemsOf(estimate.error));
+    if (start.isError) list.push(...problemsOf(start.error));
+    return list;
+  }, [estimate.data, estimate.isError, estimate.error, start.isError, start.error]);
+  const problemAt = (path: string) => problems.find((problem) => problem.path === path);
+  const set = (change: Partial<Draft>) => {
+    start.reset();
+    setDraft({ ...draft, ...change });
+  };
+  const part = { draft, set, resolved, library, problemAt };
+
+  return (
+    <Screen
+      flush
+      title="New run"
+      meta="Your choices are kept in this browser until the run starts"
+      actions={
+        <Button
+          kind="quiet"
+          onClick={() => {
+            forget();
+            setDraft(emptyDraft());
+          }}
+        >
+          Start over
+        </Button>
+      }
+    >
+      <div className={styles.form} tabIndex={-1}>
+        <div className={styles.inner}>
+          <ModelPart {...part} />
+          <AlgorithmPart {...part} />
+          <DataPart {...part} />
+          <RewardPart {...part} />
+          <SettingsPart {...part} />
+          <NamePart {...part} />
+        </div>
+      </div>
+      <Summary
+        config={config}
+        settled={settled === config}
+        estimate={estimate.isError ? undefined : estimate.data}
+        problems={problems}
+        starting={start.isPending}
+        onStart={() =>
+          config !== null &&
+          start.mutate(config, {
+            onSuccess: ({ id }) => {
+              forget();
+              void navigate({ to: '/runs/$id', params: { id } });
+            },
+          })
+        }
+      />
+    </Screen>
+  );
+}
+
+/** Choices that came with the address go into the draft once. */
+function useApplySearch(
+  search: NewRunSearch,
+  draft: Draft,
+  setDraft: (draft: Draft) => void,
+  done: () => void,
+) {
+  const source = useRun(search.from ?? '');
+  const config = search.from === undefined ? undefined : source.data?.config;
+  useEffect(() => {
+    if (search.from !== undefined) {
+      if (config === undefined) return;
+      setDraft(fromConfig(config));
+    } else if (search.model !== undefined || search.dataset !== undefined || search.reward !== undefined) {
+      setDraft({
+        ...draft,
+        ...(search.model === undefined ? {} : { model: search.model }),
+        ...(search.dataset === undefined
+          ? {}
+          : { dataset: search.dataset, mapping: null, heldOut: undefined, reward: null }),
+        ...(search.reward === undefined ? {} : { reward: search.reward }),
+      });
+    } else return;
+    done();
+    // applied once for each address
+    // eslint-disable-next-line react-hooks/exhaustive-deps
+  }, [search, config]);
+}
+
+/** The value once it has not changed for a moment, so that typing does not ask at every key. */
+function useSettled<T>(value: T): T {
+  const [settled, setSettled] = useState(value);
+  useEffect(() => {
+    const timer = setTimeout(() => setSettled(value), 350);
+    return () => clearTimeout(timer);
+  }, [value]);
+  return settled;
+}
+
+function problemsOf(error: unknown): Problem[] {
+  const failure = asFailure(error);
+  return [
+    {
+      level: 'error',
+      path: fieldOf(error) ?? '',
+      message: failure.message,
+      ...(failure.hint === undefined ? {} : { hint: failure.hint }),
+    },
+  ];
+}

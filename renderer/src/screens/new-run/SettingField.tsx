@@ -1,0 +1,70 @@
+import type { Field as FieldSpec } from '../../../../shared/algorithms';
+import { Field } from '../../components/Field';
+import { NumberInput } from '../../components/Input';
+import { Select } from '../../components/Select';
+import { Switch } from '../../components/Switch';
+import styles from './SettingField.module.css';
+
+/** One setting of an algorithm, as its schema says. */
+export function SettingField({
+  field,
+  value,
+  onChange,
+  ...rest
+}: {
+  field: FieldSpec;
+  value: unknown;
+  onChange: (value: unknown) => void;
+  path: string;
+  problem?: string;
+  level?: 'error' | 'warning';
+}) {
+  const changed = value !== field.default;
+  return (
+    <Field
+      inline
+      label={field.label}
+      help={field.help}
+      mark={
+        changed ? (
+          <span
+            className={styles.changed}
+            title={`Default: ${shown(field)}`}
+            role="img"
+            aria-label="changed"
+          />
+        ) : undefined
+      }
+      {...rest}
+    >
+      {(ids) => {
+        if (field.type === 'boolean') {
+          return (
+            <span className={styles.right}>
+              <Switch {...ids} checked={value === true} onChange={onChange} />
+            </span>
+          );
+        }
+        if (field.type === 'choice') {
+          return <Select {...ids} value={String(value)} options={field.options ?? []} onChange={onChange} />;
+        }
+        return (
+          <NumberInput
+            {...ids}
+            integer={field.type === 'integer'}
+            value={typeof value === 'number' ? value : null}
+            {...(field.step === undefined ? {} : { step: field.step })}
+            {...(field.min === undefined ? {} : { min: field.min })}
+            {...(field.max === undefined ? {} : { max: field.max })}
+            {...(field.unit === undefined ? {} : { unit: field.unit })}
+            onChange={onChange}
+          />
+        );
+      }}
+    </Field>
+  );
+}
+
+function shown(field: FieldSpec): string {
+  return field.options?.find((option) => option.value === field.default)?.label ?? String(field.default);
+}

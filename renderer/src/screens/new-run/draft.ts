@@ -1,0 +1,161 @@
+import { z } from 'zod';
+import { ALGORITHMS, algorithmByKey, fields } from '../../../../shared/algorithms';
+import type { RunConfigInput } from '../../../../shared/contract/runs';
+import type { Dataset, Mapping, Model, Reward } from '../../data/library';
+
+/** The form's value. Settings are kept for each algorithm, so that trying another one loses nothing. */
+export const Draft = z.object({
+  name: z.string(),
+  algorithm: z.string(),
+  model: z.string().nullable(),
+  dataset: z.string().nullable(),
+  /** null: as the data set suggests. */
+  mapping: z
+    .object({
+      prompt: z.string().optional(),
+      completion: z.string().optional(),
+      answer: z.string().optional(),
+      messages: z.string().optional(),
+      system: z.string().optional(),
+    })
+    .nullable(),
+  heldOut: z.string().nullable().optional(),
+  heldOutRows: z.number(),
+  reward: z.string().nullable(),
+  params: z.record(z.string(), z.record(z.string(), z.unknown())),
+  seed: z.number(),
+  checkpointEvery: z.number(),
+});
+export type Draft = z.infer<typeof Draft>;
+
+export const emptyDraft = (): Draft => ({
+  name: '',
+  algorithm: ALGORITHMS[0]!.key,
+  model: null,
+  dataset: null,
+  mapping: null,
+  heldOutRows: 128,
+  reward: null,
+  params: {},
+  seed: 0,
+  checkpointEvery: 20,
+});
+
+export interface Library {
+  models: readonly Model[];
+  datasets: readonly Dataset[];
+  rewards: readonly Reward[];
+}
+
+/** The draft with what is left open filled from what there is. */
+export interface Resolved {
+  model: Model | undefined;
+  dataset: Dataset | undefined;
+  mapping: Mapping;
+  reward: Reward | undefined;
+  /** Id of the data set that is held out, or null for none. */
+  heldOut: string | null;
+  name: string;
+}
+
+export function resolve(draft: Draft, library: Library): Resolved {
+  const rollouts = algorithmByKey(draft.algorithm)?.advantages !== undefined;
+  const models = library.models.filter((model) => model.state === 'ready');
+  const datasets = library.datasets.filter((dataset) => dataset.state === 'ready');
+  const model =
+    models.find((each) => each.id === draft.model) ?? (draft.model === null ? models[0] : undefined);
+  const fits = (dataset: Dataset) =>
+    rollouts ? dataset.suggestedReward !== null : dataset.type !== 'prompt-only';
+  const dataset =
+    datasets.find((each) => each.id === draft.dataset) ??
+    (draft.dataset === null ? (datasets.find(fits) ?? datasets[0]) : undefined);
+  const rewardId = draft.reward ?? dataset?.suggestedReward ?? null;
+  return {
+    model,
+    dataset,
+    mapping: draft.mapping ?? dataset?.suggestedMapping ?? {},
+    reward: library.rewards.find((each) => each.id === rewardId),
+    heldOut: draft.heldOut === undefined ? (dataset?.heldOut ?? null) : draft.heldOut,
+    name: draft.name.trim() === '' ? suggestedName(draft, model, dataset) : draft.name.trim(),
+  };
+}
+
+function suggestedName(draft: Draft, model: Model | undefined, dataset: Dataset | undefined): string {
+  const algorithm = algorithmByKey(draft.algorithm)?.label ?? draft.algorithm;
+  return [algorithm, dataset?.name, model?.name]
+    .filter((part) => part !== undefined)
+    .join(', ')
+    .slice(0, 120);
+}
+
+/** What is asked of the backend; null while model or data are missing. */
+export function toConfig(draft: Draft, resolved: Resolved): RunConfigInput | null {
+  const { model, dataset } = resolved;
+  if (model === undefined || dataset === undefined) return null;
+  const rollouts = algorithmByKey(draft.algorithm)?.advantages !== undefined;
+  return {
+    format: 1,
+    name: resolved.name,
+    algorithm: draft.algorithm,
+    model: model.id,
+    data: {
+      dataset: dataset.id,
+      mapping: resolved.mapping,
+      heldOut: resolved.heldOut === null ? null : { dataset: resolved.heldOut, rows: draft.heldOutRows },
+    },
+    reward: rollouts && resolved.reward !== undefined ? { id: resolved.reward.id } : null,
+    params: { ...defaultsOf(draft.algorithm), ...draft.params[draft.algorithm] },
+    seed: draft.seed,
+    checkpointEvery: draft.checkpointEvery,
+  };
+}
+
+export function defaultsOf(algorithm: string): Record<string, unknown> {
+  const found = algorithmByKey(algorithm);
+  return found === undefined
+    ? {}
+    : Object.fromEntries(fields(found).map((field) => [field.key, field.default]));
+}
+
+/** A draft that repeats a run's choices. */
+export function fromConfig(config: RunConfigInput): Draft {
+  return {
+    ...emptyDraft(),
+    name: `${config.name.slice(0, 100)}, again`,
+    algorithm: config.algorithm,
+    model: config.model,
+    dataset: config.data.dataset,
+    mapping: config.data.mapping ?? null,
+    heldOut: config.data.heldOut?.dataset ?? null,
+    heldOutRows: config.data.heldOut?.rows ?? 128,
+    reward: config.reward != null && 'id' in config.reward ? config.reward.id : null,
+    params: { [config.algorithm]: config.params ?? {} },
+    seed: config.seed ?? 0,
+    checkpointEvery: config.checkpointEvery ?? 20,
+  };
+}
+
+/** Parts of a row that an algorithm reads. */
+export function partsOf(algorithm: string): readonly { part: keyof Mapping; label: string; help: string }[] {
+  const rollouts = algorithmByKey(algorithm)?.advantages !== undefined;
+  const prompt = { part: 'prompt', label: 'Prompt', help: 'What the model is asked' } as const;
+  const messages = {
+    part: 'messages',
+    label: 'Messages',
+    help: 'A whole conversation, instead of a prompt',
+  } as const;
+  const system = { part: 'system', label: 'System', help: 'Put before each prompt' } as const;
+  return rollouts
+    ? [
+        prompt,
+        { part: 'answer', label: 'Answer', help: 'Given to the reward to check against' },
+        messages,
+        system,
+      ]
+    : [
+        prompt,
+        { part: 'completion', label: 'Completion', help: 'The answer that is learnt' },
+        messages,
+        system,
+      ];
+}

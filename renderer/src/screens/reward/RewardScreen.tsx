@@ -1,0 +1,233 @@
+import { Link, useNavigate } from '@tanstack/react-router';
+import { useEffect, useState } from 'react';
+import { Button, buttonClass } from '../../components/Button';
+import { CodeEditor } from '../../components/CodeEditor';
+import { Dialog } from '../../components/Dialog';
+import { Field } from '../../components/Field';
+import { TextInput } from '../../components/Input';
+import { Screen } from '../../components/Screen';
+import { EmptyState, ErrorState, SkeletonRows } from '../../components/States';
+import { Tag } from '../../components/Tag';
+import { asFailure } from '../../data/failure';
+import { useRemove, useRewards, type Reward } from '../../data/library';
+import { useCodeCheck, useSaveReward } from '../../data/reward-test';
+import { Bench } from './Bench';
+import { firstReward } from './first-reward';
+import styles from './RewardScreen.module.css';
+
+export interface RewardSearch {
+  model?: string | undefined;
+  dataset?: string | undefined;
+}
+
+export function RewardScreen({ id, search }: { id: string; search: RewardSearch }) {
+  const rewards = useRewards();
+  const saved = rewards.data?.find((each) => each.id === id);
+  if (id === 'new') return <Editor saved={null} search={search} />;
+  if (saved !== undefined) return <Editor saved={saved} search={search} />;
+  return (
+    <Screen title="Reward">
+      {rewards.isError ? (
+        <ErrorState what="The reward cannot be shown." error={asFailure(rewards.error)} />
+      ) : rewards.data === undefined ? (
+        <SkeletonRows rows={8} label="Loading the reward" />
+      ) : (
+        <EmptyState
+          title="There is no such reward"
+          action={
+            <Link to="/rewards" className={buttonClass()}>
+              All rewards
+            </Link>
+          }
+        />
+      )}
+    </Screen>
+  );
+}
+
+function Editor({ saved, search }: { saved: Reward | null; search: RewardSearch }) {
+  const navigate = useNavigate();
+  const [code, setCode] = useState(saved?.code ?? firstReward);
+  const [checked, setChecked] = useState(code);
+  const [naming, setNaming] = useState(false);
+  const [removing, setRemoving] = useState(false);
+  useEffect(() => {
+    const timer = setTimeout(() => setChecked(code), 300);
+    return () => clearTimeout(timer);
+  }, [code]);
+  const check = useCodeCheck(checked);
+  const save = useSaveReward();
+  const remove = useRemove('rewards');
+  const problems = check.data?.problems ?? [];
+  const changed = saved === null || code !== saved.code;
+  const own = saved?.source === 'user';
+
+  const store = (name: string, asId: string | undefined) =>
+    save.mutate(
+      { name, code, ...(asId === undefined ? {} : { id: asId }) },
+      {
+        onSuccess: (reward) => {
+          setNaming(false);
+          if (reward.id !== saved?.id)
+            void navigate({ to: '/rewards/$id', params: { id: reward.id }, search, replace: saved === null });
+        },
+      },
+    );
+
+  return (
+    <Screen
+      flush
+      title={
+        <>
+          {saved?.name ?? 'New reward'}
+          {saved?.source === 'bundled' && <Tag>bundled</Tag>}
+          {changed && saved !== null && <Tag tone="accent">changed</Tag>}
+        </>
+      }
+      meta={
+        <>
+          <span>{saved?.description ?? 'TypeScript, run in a sandbox without files and network'}</span>
+          {saved !== null && <code title={saved.hash}>{saved.hash.slice(0, 8)}</code>}
+        </>
+      }
+      actions={
+        <>
+          {own && (
+            <Button kind="quiet" onClick={() => setRemoving(true)}>
+              Delete…
+            </Button>
+          )}
+          {own && <Button onClick={() => setNaming(true)}>Save as…</Button>}
+          <Button
+            kind="primary"
+            busy={save.isPending}
+            disabled={!changed || code.trim() === ''}
+            onClick={() => (own ? store(saved.name, saved.id) : setNaming(true))}
+          >
+            {own ? 'Save' : saved === null ? 'Save…' : 'Save a copy…'}
+          </Button>
+        </>
+      }
+    >
+      <div className={styles.editor}>
+        <div className={styles.code}>
+          <CodeEditor value={code} onChange={setCode} label="Reward code" issues={problems} />
+        </div>
+        <div className={styles.problems} role="status" aria-live="polite">
+          {check.isError ? (
+            <span className={styles.bad}>The code cannot be checked: {asFailure(check.error).message}</span>
+          ) : problems.length === 0 ? (
+            <span>{check.data === undefined ? 'Checking…' : 'No problems'}</span>
+          ) : (
+            <ul>
+              {problems.map((problem, index) => (
+                <li key={index} className={styles.bad}>
+                  Line {problem.line}, column {problem.column}: {problem.message}
+                </li>
+              ))}
+            </ul>
+          )}
+        </div>
+      </div>
+      <Bench code={code} valid={problems.length === 0} search={search} rewardId={saved?.id} />
+      {naming && (
+        <NameDialog
+          initial={saved === null ? '' : `${saved.name}, mine`}
+          busy={save.isPending}
+          error={save.isError ? asFailure(save.error) : null}
+          onClose={() => setNaming(false)}
+          onName={(name) => store(name, undefined)}
+        />
+      )}
+      {!naming && save.isError && (
+        <Dialog open onClose={() => save.reset()} title="Not saved">
+          <ErrorState
+            compact
+            what="The reward was not saved. Your code is still in the editor."
+            error={asFailure(save.error)}
+          />
+        </Dialog>
+      )}
+      <Dialog
+        open={removing}
+        onClose={() => setRemoving(false)}
+        title={`Delete “${saved?.name ?? ''}”?`}
+        description="Runs keep the code they were started with."
+        footer={
+          <>
+            <Button kind="quiet" onClick={() => setRemoving(false)}>
+              Keep it
+            </Button>
+            <Button
+              kind="danger"
+              busy={remove.isPending}
+              onClick={() => remove.mutate(saved!.id, { onSuccess: () => void navigate({ to: '/rewards' }) })}
+            >
+              Delete
+            </Button>
+          </>
+        }
+      >
+        {remove.isError && <ErrorState compact what="It was not deleted." error={asFailure(remove.error)} />}
+      </Dialog>
+    </Screen>
+  );
+}
+
+function NameDialog({
+  initial,
+  busy,
+  error,
+  onClose,
+  onName,
+}: {
+  initial: string;
+  busy: boolean;
+  error: ReturnType<typeof asFailure> | null;
+  onClose: () => void;
+  onName: (name: string) => void;
+}) {
+  const [name, setName] = useState(initial);
+  return (
+    <Dialog
+      open
+      onClose={onClose}
+      title="Save the reward"
+      footer={
+        <>
+          <Button kind="quiet" onClick={onClose}>
+            Cancel
+          </Button>
+          <Button kind="primary" type="submit" form="name-reward" busy={busy} disabled={name.trim() === ''}>
+            Save
+          </Button>
+        </>
+      }
+    >
+      <form
+        id="name-reward"
+        onSubmit={(event) => {
+          event.preventDefault();
+          if (name.trim() !== '') onName(name.trim());
+        }}
+      >
+        <Field label="Name">
+          {(ids) => (
+            <TextInput
+              {...ids}
+              autoFocus
+              maxLength={120}
+              value={name}
+              onChange={(event) => setName(event.target.value)}
+            />
+          )}
+        </Field>
+      </form>
+      {error !== null && (
+        <div style={{ marginTop: 12 }}>
+          <ErrorState compact what="It was not saved." error={error} />
+        </div>
+      )}
+    </Dialog>
+  );
+}

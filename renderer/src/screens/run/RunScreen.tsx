@@ -1,0 +1,130 @@
+import { Link, useNavigate } from '@tanstack/react-router';
+import { useEffect } from 'react';
+import { algorithmByKey } from '../../../../shared/algorithms';
+import { Button } from '../../components/Button';
+import { formatCount } from '../../components/format';
+import { statusWords } from '../../components/run-words';
+import { Screen } from '../../components/Screen';
+import { ErrorState, SkeletonRows } from '../../components/States';
+import { Status } from '../../components/Status';
+import { TabPanel, Tabs } from '../../components/Tabs';
+import { Time } from '../../components/Time';
+import { asFailure } from '../../data/failure';
+import { useRun, useRunFollow } from '../../data/runs';
+import { Checkpoints } from './Checkpoints';
+import { ConfigTab } from './ConfigTab';
+import { LogTab } from './LogTab';
+import { Overview } from './Overview';
+import { Rollouts } from './Rollouts';
+import { RunActions } from './RunActions';
+import type { RunSearch, SetSearch } from './types';
+
+export function RunScreen({ id, search }: { id: string; search: RunSearch }) {
+  const navigate = useNavigate();
+  const query = useRun(id);
+  const { store, view } = useRunFollow(id);
+  const set: SetSearch = (change) =>
+    void navigate({
+      to: '/runs/$id',
+      params: { id },
+      search: (old) => ({ ...(old as RunSearch), ...change }),
+      replace: change.tab === undefined,
+    });
+
+  // the stored run changes with its status: exports, messages, what was measured
+  const { refetch } = query;
+  useEffect(() => {
+    if (view.status !== null) void refetch();
+  }, [view.status, refetch]);
+
+  const run = query.data;
+  if (query.isError && run === undefined) {
+    return (
+      <Screen title="Run">
+        <ErrorState
+          what="This run cannot be shown."
+          error={asFailure(query.error)}
+          action={<Button onClick={() => void query.refetch()}>Try again</Button>}
+        />
+      </Screen>
+    );
+  }
+  if (run === undefined) {
+    return (
+      <Screen title="Run">
+        <SkeletonRows rows={8} label="Loading the run" />
+      </Screen>
+    );
+  }
+  const status = view.status ?? run.status;
+  const algorithm = algorithmByKey(run.algorithm);
+  const hasRollouts = algorithm?.advantages !== undefined;
+  const tab = search.tab === 'rollouts' && !hasRollouts ? 'overview' : search.tab;
+  const warnings = view.events.filter((event) => event.level !== 'info').length;
+  return (
+    <Screen
+      wide
+      flush={tab === 'rollouts'}
+      title={
+        <>
+          <span style={{ overflow: 'hidden', textOverflow: 'ellipsis', whiteSpace: 'nowrap' }}>
+            {run.name}
+          </span>
+          <Status {...statusWords[status]} />
+        </>
+      }
+      meta={
+        <>
+          <span>{algorithm?.label ?? run.algorithm}</span>
+          <Link to="/models/$id" params={{ id: run.model }}>
+            {run.modelName}
+          </Link>
+          <Link to="/data/$id" params={{ id: run.dataset }}>
+            {run.dataset}
+          </Link>
+          <span>
+            started <Time at={run.createdAt} />
+          </span>
+        </>
+      }
+      actions={<RunActions run={run} status={status} />}
+      tabs={
+        <Tabs
+          label="Parts of the run"
+          name="run"
+          value={tab}
+          onChange={(next) => set({ tab: next })}
+          tabs={[
+            { value: 'overview', label: 'Overview' },
+            ...(hasRollouts ? [{ value: 'rollouts' as const, label: 'Rollouts' }] : []),
+            { value: 'log', label: 'Events', ...(warnings > 0 ? { count: formatCount(warnings) } : {}) },
+            {
+              value: 'checkpoints',
+              label: 'Checkpoints',
+              ...(view.checkpoints.length > 0 ? { count: formatCount(view.checkpoints.length) } : {}),
+            },
+            { value: 'config', label: 'Configuration' },
+          ]}
+        />
+      }
+    >
+      <TabPanel name="run" value={tab} className={tab === 'rollouts' ? 'fill' : undefined}>
+        {tab === 'overview' && (
+          <Overview
+            run={run}
+            status={status}
+            store={store}
+            view={view}
+            algorithm={algorithm}
+            search={search}
+            set={set}
+          />
+        )}
+        {tab === 'rollouts' && <Rollouts run={run} status={status} view={view} search={search} set={set} />}
+        {tab === 'log' && <LogTab view={view} />}
+        {tab === 'checkpoints' && <Checkpoints run={run} view={view} />}
+        {tab === 'config' && <ConfigTab run={run} />}
+      </TabPanel>
+    </Screen>
+  );
+}

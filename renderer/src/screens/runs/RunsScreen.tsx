@@ -1,0 +1,186 @@
+import { Link, useNavigate } from '@tanstack/react-router';
+import { Plus } from 'lucide-react';
+import { algorithmByKey } from '../../../../shared/algorithms';
+import { Button, buttonClass } from '../../components/Button';
+import { formatBytes, formatCount, formatFixed, formatNumber } from '../../components/format';
+import { TextInput } from '../../components/Input';
+import { CurvePicture } from '../../components/Pictures';
+import { change, statusWords } from '../../components/run-words';
+import { Screen } from '../../components/Screen';
+import { Segmented } from '../../components/Segmented';
+import { Sparkline } from '../../components/Sparkline';
+import { EmptyState, ErrorState, SkeletonRows } from '../../components/States';
+import { Status } from '../../components/Status';
+import { Table } from '../../components/Table';
+import { Time } from '../../components/Time';
+import { asFailure } from '../../data/failure';
+import { isActive, useRuns, type RunSummary } from '../../data/runs';
+import styles from './RunsScreen.module.css';
+
+export interface RunsSearch {
+  q?: string | undefined;
+  status: 'all' | 'active' | 'done' | 'failed';
+}
+
+const matches: Record<RunsSearch['status'], (run: RunSummary) => boolean> = {
+  all: () => true,
+  active: (run) => isActive(run.status) || run.status === 'paused',
+  done: (run) => run.status === 'completed' || run.status === 'stopped',
+  failed: (run) => run.status === 'failed' || run.status === 'interrupted',
+};
+
+export function RunsScreen({ search }: { search: RunsSearch }) {
+  const runs = useRuns();
+  const navigate = useNavigate();
+  const set = (change: Partial<RunsSearch>) =>
+    void navigate({ to: '/runs', search: { ...search, ...change }, replace: true });
+  const text = (search.q ?? '').toLowerCase();
+  const shown = runs.data?.filter(
+    (run) =>
+      matches[search.status](run) &&
+      `${run.name} ${run.modelName} ${run.algorithm} ${run.dataset}`.toLowerCase().includes(text),
+  );
+  const make = (
+    <Link to="/new" className={buttonClass('primary')}>
+      <Plus aria-hidden /> New run
+    </Link>
+  );
+  return (
+    <Screen title="Runs" actions={make} wide>
+      {runs.isError && runs.data === undefined ? (
+        <ErrorState
+          what="The runs cannot be listed."
+          error={asFailure(runs.error)}
+          action={<Button onClick={() => void runs.refetch()}>Try again</Button>}
+        />
+      ) : runs.data === undefined ? (
+        <SkeletonRows rows={6} label="Loading runs" />
+      ) : runs.data.length === 0 ? (
+        <EmptyState picture={<CurvePicture />} title="No run yet" action={make}>
+          A run trains an adapter on a model. Its curve, every answer it sampled and its checkpoints are kept
+          here.
+        </EmptyState>
+      ) : (
+        <>
+          <div className={styles.bar}>
+            <Segmented
+              label="Which runs"
+              value={search.status}
+              onChange={(status) => set({ status })}
+              options={[
+                { value: 'all', label: 'All' },
+                { value: 'active', label: 'Under way' },
+                { value: 'done', label: 'Done' },
+                { value: 'failed', label: 'Failed' },
+              ]}
+            />
+            <div className={styles.search}>
+              <TextInput
+                type="search"
+                aria-label="Search runs"
+                placeholder="Search"
+                value={search.q ?? ''}
+                onChange={(event) => set({ q: event.target.value || undefined })}
+              />
+            </div>
+          </div>
+          {shown!.length === 0 ? (
+            <EmptyState compact title="No run matches" />
+          ) : (
+            <Table
+              label="Runs"
+              rows={shown!}
+              rowKey={(run) => run.id}
+              columns={[
+                {
+                  key: 'name',
+                  header: 'Run',
+                  cell: (run) => (
+                    <>
+                      <Link to="/runs/$id" params={{ id: run.id }} style={{ fontWeight: 500 }}>
+                        {run.name}
+                      </Link>
+                      {run.status === 'failed' && run.message !== undefined && (
+                        <div className={styles.message}>{run.message}</div>
+                      )}
+                    </>
+                  ),
+                },
+                {
+                  key: 'status',
+                  header: 'Status',
+                  width: 124,
+                  cell: (run) => <Status {...statusWords[run.status]} small />,
+                },
+                { key: 'model', header: 'Model', cell: (run) => run.modelName },
+                {
+                  key: 'algorithm',
+                  header: 'Method',
+                  width: 84,
+                  cell: (run) => algorithmByKey(run.algorithm)?.label ?? run.algorithm,
+                },
+                {
+                  key: 'step',
+                  header: 'Steps',
+                  numeric: true,
+                  width: 100,
+                  cell: (run) => `${formatCount(run.step)} / ${formatCount(run.steps)}`,
+                },
+                {
+                  key: 'curve',
+                  header: 'Curve',
+                  width: 116,
+                  cell: (run) => (
+                    <Sparkline
+                      points={run.headline.points}
+                      height={20}
+                      label={`${run.headline.key} of ${run.name}`}
+                    />
+                  ),
+                },
+                {
+                  key: 'value',
+                  header: 'Last',
+                  numeric: true,
+                  width: 72,
+                  cell: (run) => formatNumber(run.headline.value),
+                },
+                {
+                  key: 'held-out',
+                  header: 'Held out',
+                  numeric: true,
+                  width: 150,
+                  cell: (run) =>
+                    run.heldOut.before === null ? (
+                      '–'
+                    ) : (
+                      <>
+                        {formatFixed(run.heldOut.before, 2)} → {formatFixed(run.heldOut.after, 2)}{' '}
+                        <span className={styles.change}>
+                          {change(run.heldOut.before, run.heldOut.after) ?? ''}
+                        </span>
+                      </>
+                    ),
+                },
+                {
+                  key: 'bytes',
+                  header: 'Disk',
+                  numeric: true,
+                  width: 80,
+                  cell: (run) => formatBytes(run.bytes),
+                },
+                {
+                  key: 'at',
+                  header: 'Started',
+                  numeric: true,
+                  width: 100,
+                  cell: (run) => <Time at={run.createdAt} />,
+                },
+              ]}
+            />
+          )}
+        </>
+      )}
+    </Screen>
+  );
+}

@@ -1,0 +1,5 @@
+declare module '*.module.css' {
+  const classNames: Record<string, string>;
+  export default classNames;
+}
+declare module '@fontsource-variable/inter/standard.css';
