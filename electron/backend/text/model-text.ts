@@ -115,6 +115,12 @@ export class ModelText {
     return made;
   }
 
+  /** Text of generated tokens, control tokens left out. */
+  decode(ids: ArrayLike<number>): Promise<string> {
+    return this.tokenizer.decode(ids, { skipSpecial: true });
+  }
+
+  /** Control tokens left out. */
   detokenizer(): StreamingDetokenizer {
     return new StreamingDetokenizer(this.tokenizer);
   }

@@ -1,0 +1,3 @@
+export { makeId } from './id';
+export { RegistryFile } from './registry-file';
+export { Roots } from './roots';
