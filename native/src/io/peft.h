@@ -16,13 +16,13 @@ struct LoraConfig {
   int rank = 8;
   double alpha = 8;
   /** Name suffixes, or one string: a regular expression for the whole name, or "all-linear". */
-  std::variant<std::vector<std::string>, std::string> target_modules;
+  std::variant<std::vector<std::string>, std::string> target_modules = {};
   bool rslora = false;
   /** Regular expression for the end of a name -> value; the first that matches counts. */
-  std::vector<std::pair<std::string, int>> rank_pattern;
-  std::vector<std::pair<std::string, double>> alpha_pattern;
+  std::vector<std::pair<std::string, int>> rank_pattern = {};
+  std::vector<std::pair<std::string, double>> alpha_pattern = {};
   /** Layer indices; absent = all. */
-  std::optional<std::vector<int>> layers_to_transform;
+  std::optional<std::vector<int>> layers_to_transform = std::nullopt;
 };
 
 /** adapter_config.json; what is not run here is unsupported_model, never ignored. */

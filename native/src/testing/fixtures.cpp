@@ -2,12 +2,29 @@
 
 #include "io/file.h"
 
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
 #include <stdexcept>
 
 namespace atelier::testing {
+namespace {
+
+// Told at the end to who asks for it: the conformance runner gives it beside pass and fail.
+struct Largest {
+  double share = 0;
+  ~Largest() {
+    if (std::getenv("ATELIER_REPORT")) {
+      std::printf("largest share of a tolerance: %g\n", share);
+    }
+  }
+} largest;
+
+} // namespace
 
 std::string fixture(const std::string& path) {
-  return std::string(ATELIER_SOURCE_DIR) + "/conformance/fixtures/" + path;
+  const char* other = std::getenv("ATELIER_FIXTURES");
+  return (other ? std::string(other) : ATELIER_SOURCE_DIR "/conformance/fixtures") + "/" + path;
 }
 
 Json fixture_json(const std::string& path) {
@@ -30,7 +47,9 @@ double excess(
   if (mask) {
     share = mx::where(mx::not_equal(*mask, mx::array(0, mask->dtype())), share, mx::array(0.0f));
   }
-  return mx::max(share).item<float>();
+  const double worst = mx::max(share).item<float>();
+  largest.share = std::max(largest.share, worst);
+  return worst;
 }
 
 mx::array token_logprobs(const mx::array& logits, const mx::array& ids) {

@@ -1,0 +1,213 @@
+#include "models/load.h"
+
+#include "core/error.h"
+#include "io/gguf.h"
+#include "io/safetensors.h"
+#include "models/registry.h"
+#include "testing/fixtures.h"
+#include "testing/gguf_writer.h"
+#include "testing/temp_dir.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+using namespace atelier;
+using namespace atelier::testing;
+
+namespace {
+
+std::string floats(const mx::array& x) {
+  mx::array flat = mx::contiguous(mx::astype(x, mx::float32));
+  mx::eval(flat);
+  return {reinterpret_cast<const char*>(flat.data<float>()), flat.nbytes()};
+}
+
+// As llama.cpp's converter stores rows of q and k of the llama family.
+mx::array permuted(const mx::array& w, int heads) {
+  const int rows = w.shape(0), in = w.shape(1);
+  return mx::reshape(mx::transpose(mx::reshape(w, {heads, 2, rows / heads / 2, in}), {0, 2, 1, 3}), {rows, in});
+}
+
+std::string replaced(std::string text, const std::string& from, const std::string& to) {
+  const size_t at = text.find(from);
+  REQUIRE(at != std::string::npos);
+  return text.replace(at, from.size(), to);
+}
+
+GgufWriter as_gguf(const LoadedModel& m) {
+  const ModelConfig& c = m.model->config();
+  GgufWriter w;
+  const std::string a = c.family + ".";
+  w.text("general.architecture", c.family);
+  w.u32(a + "embedding_length", c.hidden);
+  w.u32(a + "feed_forward_length", c.intermediate);
+  w.u32(a + "block_count", c.layers);
+  w.u32(a + "attention.head_count", c.heads);
+  w.u32(a + "attention.head_count_kv", c.kv_heads);
+  w.u32(a + "attention.key_length", c.head_dim);
+  w.u32(a + "attention.value_length", c.head_dim);
+  w.u32(a + "context_length", c.context);
+  w.f32(a + "attention.layer_norm_rms_epsilon", float(c.norm_epsilon));
+  w.f32(a + "rope.freq_base", float(c.rope_theta));
+  const std::pair<const char*, const char*> renamed[] = {
+      {"model.embed_tokens", "token_embd"}, {"model.norm", "output_norm"}, {"lm_head", "output"},
+      {"model.layers.", "blk."}, {"self_attn.q_proj", "attn_q"}, {"self_attn.k_proj", "attn_k"},
+      {"self_attn.v_proj", "attn_v"}, {"self_attn.o_proj", "attn_output"}, {"self_attn.q_norm", "attn_q_norm"},
+      {"self_attn.k_norm", "attn_k_norm"}, {"mlp.gate_proj", "ffn_gate"}, {"mlp.up_proj", "ffn_up"},
+      {"mlp.down_proj", "ffn_down"}, {"input_layernorm", "attn_norm"}, {"post_attention_layernorm", "ffn_norm"}};
+  for (const auto& [name, value] : m.model->unstack(m.weights)) {
+    std::string to = name;
+    for (const auto& [from, by] : renamed) {
+      if (const size_t at = to.find(from); at != std::string::npos) {
+        to.replace(at, std::string(from).size(), by);
+      }
+    }
+    mx::array x = value;
+    if (c.family == "llama" && name.ends_with("q_proj.weight")) {
+      x = permuted(x, c.heads);
+    } else if (c.family == "llama" && name.ends_with("k_proj.weight")) {
+      x = permuted(x, c.kv_heads);
+    }
+    w.tensor(to, std::vector<uint64_t>(x.shape().begin(), x.shape().end()), 0, floats(x));
+  }
+  return w;
+}
+
+void check_same(const LoadedModel& a, const LoadedModel& b) {
+  CHECK(config_json(a.model->config(), "") == config_json(b.model->config(), ""));
+  REQUIRE(a.weights.size() == b.weights.size());
+  for (const auto& [name, value] : a.weights) {
+    CAPTURE(name);
+    CHECK(mx::array_equal(value, b.weights.at(name)).item<bool>());
+  }
+}
+
+Error refusal(const std::string& path) {
+  try {
+    load_model(path, mx::float32);
+  } catch (const Error& e) {
+    return e;
+  }
+  return {ErrorCode::internal, "accepted"};
+}
+
+} // namespace
+
+TEST_CASE("a model saved, and one turned into GGUF, loads as the same model") {
+  for (const std::string name : {"qwen3_tied", "qwen3_untied", "smollm2", "llama3_rope"}) {
+    CAPTURE(name);
+    const TempDir dir;
+    const LoadedModel m = load_model(fixture("models/" + name), mx::float32);
+    save_model(m, dir.path(), mx::float32);
+    check_same(m, load_model(dir.path(), mx::float32));
+    if (name != "llama3_rope") {
+      const GgufWriter w = as_gguf(m);
+      LoadedModel gguf = load_model(dir.write("m.gguf", w.bytes()), mx::float32);
+      // GGUF has epsilon in f32, and nothing about initialisation.
+      ModelConfig config = gguf.model->config();
+      CHECK(config.norm_epsilon == doctest::Approx(m.model->config().norm_epsilon));
+      config.norm_epsilon = m.model->config().norm_epsilon;
+      check_same(m, {make_model(config), gguf.weights, mx::float32});
+    }
+  }
+}
+
+TEST_CASE("a GGUF's rope_freqs becomes llama3 scaling, or is refused") {
+  const LoadedModel m = init_model(
+      R"({"model_type": "llama", "vocab_size": 32, "hidden_size": 64, "intermediate_size": 32, "num_hidden_layers": 1,
+          "num_attention_heads": 1, "head_dim": 64, "max_position_embeddings": 131072, "rope_theta": 500000.0})",
+      1, mx::float32);
+  // transformers' llama3 with factor 32 (Llama 3.2), original context 8192, factors 1 and 4.
+  std::vector<float> divisors;
+  for (int i = 0; i < 32; i++) {
+    const double wavelength = 2 * M_PI * std::pow(500000.0, i / 32.0);
+    const double smooth = std::min(1.0, std::max(0.0, (8192 / wavelength - 1) / 3));
+    divisors.push_back(float(1 / ((1 - smooth) / 32 + smooth)));
+  }
+  const TempDir dir;
+  GgufWriter w = as_gguf(m);
+  w.tensor("rope_freqs.weight", {32}, 0, floats(mx::array(divisors.begin(), {32})));
+  const LoadedModel read = load_model(dir.write("a.gguf", w.bytes()), mx::float32);
+  REQUIRE(read.model->config().rope_llama3);
+  CHECK(read.model->config().rope_llama3->factor == 32);
+  divisors[16] *= 1.5f;
+  GgufWriter other = as_gguf(m);
+  other.tensor("rope_freqs.weight", {32}, 0, floats(mx::array(divisors.begin(), {32})));
+  CHECK(refusal(dir.write("b.gguf", other.bytes())).code == ErrorCode::unsupported_model);
+}
+
+TEST_CASE("random weights are a function of the seed") {
+  const std::string config = config_json(load_model(fixture("models/qwen3_tied"), mx::float32).model->config(), "float32");
+  const LoadedModel a = init_model(config, 3, mx::float32);
+  check_same(a, init_model(config, 3, mx::float32));
+  const mx::array w = a.weights.at("model.layers.0.self_attn.qkv_proj.weight");
+  CHECK(!mx::array_equal(w, init_model(config, 4, mx::float32).weights.at("model.layers.0.self_attn.qkv_proj.weight")).item<bool>());
+  CHECK(!mx::array_equal(w, a.weights.at("model.layers.1.self_attn.qkv_proj.weight")).item<bool>());
+  CHECK(mx::std(w).item<float>() == doctest::Approx(0.02).epsilon(0.05));
+  CHECK(mx::array_equal(a.weights.at("model.norm.weight"), mx::ones({64})).item<bool>());
+}
+
+TEST_CASE("what a checkpoint has and the engine does not run is refused by name") {
+  const std::string config = fixture_json("models/qwen3_tied/config.json").dump();
+  auto code_of = [](const std::string& text, const std::string& part) {
+    try {
+      make_model(text, "config.json");
+    } catch (const Error& e) {
+      CAPTURE(e.what());
+      CHECK(std::string(e.what()).find("config.json") == 0);
+      CHECK(std::string(e.what()).find(part) != std::string::npos);
+      return e.code;
+    }
+    return ErrorCode::internal;
+  };
+  auto changed = [&](const char* key, const Json& value) {
+    Json json = Json::parse(config);
+    json[key] = value;
+    return json.dump();
+  };
+  const auto unsupported = ErrorCode::unsupported_model, invalid = ErrorCode::invalid_file;
+  CHECK(code_of(changed("model_type", "gemma3_text"), "gemma3_text") == unsupported);
+  CHECK(code_of(changed("architectures", {"Qwen3ForSequenceClassification"}), "architectures") == unsupported);
+  CHECK(code_of(changed("use_sliding_window", true), "use_sliding_window") == unsupported);
+  CHECK(code_of(changed("layer_types", {"full_attention", "sliding_attention"}), "sliding_attention") == unsupported);
+  CHECK(code_of(changed("attention_bias", true), "attention_bias") == unsupported);
+  CHECK(code_of(changed("hidden_act", "gelu"), "hidden_act") == unsupported);
+  CHECK(code_of(changed("quantization_config", {{"bits", 4}}), "quantization_config") == unsupported);
+  CHECK(code_of(changed("rope_parameters", {{"rope_type", "yarn"}, {"rope_theta", 1e4}}), "yarn") == unsupported);
+  CHECK(code_of(changed("hidden_size", -64), "hidden_size") == invalid);
+  CHECK(code_of(changed("hidden_size", "64"), "hidden_size") == invalid);
+  CHECK(code_of(changed("vocab_size", 1e20), "vocab_size") == invalid);
+  CHECK(code_of(changed("num_key_value_heads", 3), "num_key_value_heads") == invalid);
+  CHECK(code_of(changed("head_dim", 31), "head_dim") == invalid);
+  CHECK(code_of("{\"model_type\":", "JSON") == invalid);
+  CHECK(code_of(replaced(config, "\"vocab_size\"", "\"vocab_sizes\""), "vocab_size") == invalid);
+}
+
+TEST_CASE("tensors must be exactly those of the configuration") {
+  const TempDir dir;
+  const LoadedModel m = load_model(fixture("models/qwen3_tied"), mx::float32);
+  save_model(m, dir.path(), mx::float32);
+  const std::string file = dir.path("model.safetensors");
+  const Params good = load_safetensors(file, std::nullopt);
+  auto message = [&](const std::function<void(Params&)>& change) {
+    Params p = good;
+    change(p);
+    save_safetensors(file, p);
+    const Error e = refusal(dir.path());
+    CHECK(e.code == ErrorCode::invalid_file);
+    return std::string(e.what());
+  };
+  auto says = [](const std::string& text, const char* part) { return text.find(part) != std::string::npos; };
+  CHECK(says(message([](Params& p) { p.erase("model.norm.weight"); }), "'model.norm.weight' is missing"));
+  CHECK(says(message([](Params& p) { p.emplace("x", mx::ones({1})); }), "'x' (of 1)"));
+  CHECK(says(message([](Params& p) { p.insert_or_assign("model.norm.weight", mx::ones({65})); }), "is [65], but"));
+  CHECK(says(message([](Params& p) { p.insert_or_assign("model.norm.weight", mx::full({64}, NAN)); }), "NaN"));
+  CHECK(says(message([](Params& p) { p.emplace("lm_head.weight", mx::ones({512, 64})); }), "lm_head.weight differs"));
+  // Stored twice, but the same: allowed.
+  Params twice = good;
+  twice.emplace("lm_head.weight", good.at("model.embed_tokens.weight"));
+  save_safetensors(file, twice);
+  check_same(load_model(dir.path(), mx::float32), m);
+  CHECK(refusal(dir.path("nowhere")).code == ErrorCode::io);
+}
