@@ -49,7 +49,7 @@ export const tasks = {
     needs: everything,
     run: ({ device, rest }) => {
       const all = rest.includes('--all');
-      const names = all ? [...Object.keys(gates), ...tests] : tests;
+      const names = all ? [...Object.keys(gates), ...tests, 'mac'] : tests;
       return runParts(
         ...chosenFirst(
           names,
@@ -63,6 +63,7 @@ export const tasks = {
     needs: everything,
     run: ({ device, rest }) => runParts(...chosenFirst(checks, rest, device)),
   },
+  'check:mac': { needs: ['packages'], run: ({ device }) => runParts(['mac'], device) },
   format: { needs: ['packages'], run: () => formatAll().then(() => 0) },
   'test:native': {
     needs: ['packages', 'native'],

@@ -6,6 +6,7 @@ import { SetupError } from '../setup/log.mjs';
 import { buildDir, root } from '../setup/paths.mjs';
 import { readLock, unpackWheel } from '../setup/wheels.mjs';
 import { includeProblems } from './cpp-includes.mjs';
+import { checkMac } from './mac.mjs';
 import { checkSymbols } from './symbols.mjs';
 
 const bin = (path) => join(root, 'node_modules', path);
@@ -32,6 +33,11 @@ export async function formatAll() {
   await node('prettier/bin/prettier.cjs', '--write', '--log-level', 'warn', '.');
   await run(await clangFormat(), ['-i', ...cppFiles()]);
 }
+
+/** Cross-compiling for a Mac: not part of `check`, for it takes minutes the first time. */
+export const macGate = async () => {
+  if (process.platform === 'linux') await checkMac();
+};
 
 export const gates = {
   format: async () => {
