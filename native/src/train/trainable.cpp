@@ -3,6 +3,12 @@
 #include "core/error.h"
 
 namespace atelier {
+namespace {
+
+// As PEFT's files name an adapter's tensors.
+const std::string peft_prefix = "base_model.model.";
+
+} // namespace
 
 Trainable Trainable::of_adapter(std::shared_ptr<LoadedModel> model, std::shared_ptr<Adapter> adapter) {
   Trainable t;
@@ -53,7 +59,7 @@ void Trainable::assign(std::vector<mx::array> masters) {
 Params Trainable::by_name(const std::vector<mx::array>& values) const {
   Params named;
   for (size_t i = 0; i < names_.size(); i++) {
-    named.emplace(names_[i], values[i]);
+    named.emplace(adapter_ ? peft_prefix + names_[i] : names_[i], values[i]);
   }
   return adapter_ ? named : model_->model->unstack(named);
 }
@@ -75,7 +81,7 @@ std::vector<mx::array> Trainable::in_order(const Params& values, const std::stri
   Params named = adapter_ ? values : model_->model->stack(values);
   std::vector<mx::array> result;
   for (const auto& name : names_) {
-    result.push_back(named.at(name));
+    result.push_back(named.at(adapter_ ? peft_prefix + name : name));
   }
   return result;
 }
