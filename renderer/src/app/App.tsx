@@ -1,11 +1,11 @@
 import { RouterProvider } from '@tanstack/react-router';
 import { Connection } from '../data/connection';
 import { createData, createQueryClient, DataProvider } from '../data/context';
-import { openPort } from '../data/transport';
+import { portOpener } from '../data/transport';
 import { router } from './router';
 
 const queries = createQueryClient();
-const data = createData(new Connection(openPort), queries);
+const data = createData(new Connection(portOpener()), queries);
 
 export function App() {
   return (

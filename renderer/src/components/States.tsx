@@ -98,10 +98,12 @@ export function ErrorState({
   what,
   error,
   action,
+  onRetry,
   compact = false,
 }: {
   what: string;
   error: Failure;
+  onRetry?: (() => unknown) | undefined;
   action?: ReactNode;
   compact?: boolean;
 }) {
@@ -118,6 +120,7 @@ export function ErrorState({
         {error.hint !== undefined && <p className={styles.errorHint}>{error.hint}</p>}
         <div className={styles.errorActions}>
           {action}
+          {onRetry !== undefined && <Button onClick={() => void onRetry()}>Try again</Button>}
           <Button kind="quiet" onClick={copy} icon={copied ? <Check /> : <Copy />}>
             {copied ? 'Copied' : 'Copy details'}
           </Button>

@@ -19,6 +19,7 @@ export function Table<R>({
   rowKey,
   sticky = false,
   bare = false,
+  dense = false,
 }: {
   label: string;
   columns: readonly ColumnSpec<R>[];
@@ -27,10 +28,11 @@ export function Table<R>({
   sticky?: boolean;
   /** Without its own border: inside a panel. */
   bare?: boolean;
+  dense?: boolean;
 }) {
   return (
     <div className={classes(styles.frame, bare && styles.bare)}>
-      <table className={styles.table} aria-label={label}>
+      <table className={classes(styles.table, dense && styles.dense)} aria-label={label}>
         <thead className={sticky ? styles.sticky : undefined}>
           <tr>
             {columns.map((column) => (

@@ -11,6 +11,7 @@ export const statusWords: Record<RunStatus, { tone: StatusTone; label: string }>
   completed: { tone: 'done', label: 'Completed' },
   stopped: { tone: 'stopped', label: 'Stopped, saved' },
   failed: { tone: 'bad', label: 'Failed' },
+  corrupt: { tone: 'bad', label: 'Cannot be read' },
   interrupted: { tone: 'warning', label: 'Interrupted' },
 };
 

@@ -32,7 +32,13 @@ type Follow = (after: number, signal: AbortSignal) => AsyncIterable<FollowItem>;
 
 const VIEW_MS = 100;
 const SERIES_MS = 500;
-const terminal: ReadonlySet<RunStatus> = new Set(['completed', 'stopped', 'failed', 'interrupted']);
+const terminal: ReadonlySet<RunStatus> = new Set([
+  'completed',
+  'stopped',
+  'failed',
+  'interrupted',
+  'corrupt',
+]);
 
 /**
  * Follows one run from its first stored row and keeps what came, across lost connections: it always asks for what
@@ -133,6 +139,7 @@ export class RunStore {
         break;
       case 'event':
         this.#change({ events: [...now.events, item] });
+        if (item.code === 'resumed') this.#forgetAfter(item.step);
         break;
       case 'evaluation':
         this.#change({ evaluations: [...now.evaluations.filter((row) => row.step !== item.step), item] });
@@ -148,6 +155,18 @@ export class RunStore {
         this.#change({ phase: 'live', error: null });
         break;
     }
+  }
+
+  /** A resumed run computes the steps after its last checkpoint again. */
+  #forgetAfter(step: number): void {
+    const now = { ...this.#view, ...this.#next };
+    this.series.truncate(step);
+    this.#seriesChanged();
+    this.#change({
+      lastStep: Math.min(now.lastStep, step),
+      evaluations: now.evaluations.filter((row) => row.step <= step),
+      checkpoints: now.checkpoints.filter((row) => row.step <= step),
+    });
   }
 
   #change(part: Partial<RunView>): void {

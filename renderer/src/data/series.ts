@@ -18,7 +18,7 @@ export class Series {
 
   /** A step that comes again (a run resumed before it) replaces what was recorded from there on. */
   append(step: number, metrics: Metrics): void {
-    while (this.#length > 0 && this.#steps[this.#length - 1]! >= step) this.#length -= 1;
+    this.truncate(step - 1);
     const at = this.#length;
     if (at === this.#steps.length) this.#grow();
     this.#steps[at] = step;
@@ -32,6 +32,11 @@ export class Series {
       }
       column[at] = value;
     }
+  }
+
+  /** Forgets every step after the given one. */
+  truncate(step: number): void {
+    while (this.#length > 0 && this.#steps[this.#length - 1]! > step) this.#length -= 1;
   }
 
   /** Values of a key, one a step; undefined where it never came. */

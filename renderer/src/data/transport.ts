@@ -3,28 +3,51 @@ import { AtelierError, domPort, socketPort, type Port } from '../../../shared/rp
 import { desktop } from './desktop';
 import { forgetToken, sessionToken } from './session';
 
-/** Opens the way to the backend that this host offers. */
-export function openPort(signal: AbortSignal): Promise<Port> {
-  return desktop === undefined ? openSocket(signal) : openDesktopPort(desktop, signal);
+/** How a page gets its port to the backend, on the host that it finds itself on. */
+export function portOpener(): (signal: AbortSignal) => Promise<Port> {
+  return desktop === undefined ? openSocket : desktopOpener(desktop);
 }
 
-function openDesktopPort(host: Desktop, signal: AbortSignal): Promise<Port> {
-  return new Promise((resolve, reject) => {
-    const listen = (event: MessageEvent) => {
-      if (event.origin !== location.origin || event.source !== window) return;
-      if ((event.data as { type?: unknown } | null)?.type !== portMessage || event.ports.length !== 1) return;
-      window.removeEventListener('message', listen);
-      resolve(domPort(event.ports[0]!));
-    };
-    window.addEventListener('message', listen);
-    signal.addEventListener('abort', () => {
-      window.removeEventListener('message', listen);
-      reject(new AtelierError('cancelled', 'Cancelled.'));
-    });
-    host.connect();
+/**
+ * Preload may hand over a port at any time, also unasked after the backend has started again: the newest one
+ * counts. The old one is closed, so that the connection opens anew and finds the new one waiting.
+ */
+function desktopOpener(host: Desktop): (signal: AbortSignal) => Promise<Port> {
+  let current: Port | null = null;
+  let offered: Port | null = null;
+  let wanted: ((port: Port) => void) | null = null;
+  window.addEventListener('message', (event: MessageEvent) => {
+    if (event.origin !== location.origin || event.source !== window) return;
+    if ((event.data as { type?: unknown } | null)?.type !== portMessage || event.ports.length !== 1) return;
+    const port = domPort(event.ports[0]!);
+    if (wanted !== null) wanted(port);
+    else {
+      offered?.close();
+      offered = port;
+      current?.close();
+    }
   });
+  return (signal) =>
+    new Promise((resolve, reject) => {
+      const take = (port: Port) => {
+        offered = null;
+        wanted = null;
+        current = port;
+        resolve(port);
+      };
+      if (offered !== null) {
+        take(offered);
+        return;
+      }
+      wanted = take;
+      signal.addEventListener('abort', () => reject(new AtelierError('cancelled', 'Cancelled.')), {
+        once: true,
+      });
+      host.connect();
+    });
 }
 
+/** The close code that says: this token is not known here. */
 const FORBIDDEN = 4401;
 
 async function openSocket(signal: AbortSignal): Promise<Port> {
@@ -32,23 +55,16 @@ async function openSocket(signal: AbortSignal): Promise<Port> {
   const address = new URL('/api/ws', location.href);
   address.protocol = location.protocol === 'https:' ? 'wss:' : 'ws:';
   const socket = new WebSocket(address);
-  socket.binaryType = 'arraybuffer';
   await new Promise<void>((resolve, reject) => {
-    signal.addEventListener('abort', () => socket.close());
-    socket.addEventListener('open', () => socket.send(JSON.stringify({ token })));
-    socket.addEventListener('message', () => resolve(), { once: true });
-    socket.addEventListener('close', (event) => {
-      if (event.code === FORBIDDEN) {
-        forgetToken();
-        reject(
-          new AtelierError(
-            'forbidden',
-            'This page is no longer allowed in.',
-            'Open the address that `atelier serve` prints.',
-          ),
-        );
-      } else reject(new AtelierError('unavailable', 'The backend cannot be reached.'));
-    });
+    signal.addEventListener('abort', () => socket.close(), { once: true });
+    socket.addEventListener('open', () => resolve());
+    socket.addEventListener('close', () =>
+      reject(new AtelierError('unavailable', 'The backend cannot be reached.')),
+    );
   });
-  return socketPort(socket);
+  // the next attempt finds no token and says what to do
+  socket.addEventListener('close', ({ code }) => code === FORBIDDEN && forgetToken());
+  const port = socketPort(socket as unknown as Parameters<typeof socketPort>[0]);
+  void port.post({ auth: token });
+  return port;
 }

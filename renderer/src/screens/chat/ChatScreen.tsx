@@ -85,7 +85,11 @@ export function ChatScreen({ search }: { search: ChatSearch }) {
     return (
       <Screen title="Chat">
         {models.isError ? (
-          <ErrorState what="The models cannot be listed." error={asFailure(models.error)} />
+          <ErrorState
+            what="The models cannot be listed."
+            error={asFailure(models.error)}
+            onRetry={models.refetch}
+          />
         ) : (
           <SkeletonRows rows={4} label="Loading models" />
         )}

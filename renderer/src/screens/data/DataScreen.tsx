@@ -76,7 +76,11 @@ export function DataScreen() {
           </div>
         )}
         {datasets.isError && datasets.data === undefined ? (
-          <ErrorState what="The data cannot be listed." error={asFailure(datasets.error)} />
+          <ErrorState
+            what="The data cannot be listed."
+            error={asFailure(datasets.error)}
+            onRetry={datasets.refetch}
+          />
         ) : datasets.data === undefined ? (
           <SkeletonRows rows={4} label="Loading data" />
         ) : datasets.data.length === 0 ? (

@@ -34,7 +34,11 @@ export function DatasetScreen({ id, search }: { id: string; search: DatasetSearc
     return (
       <Screen title="Data set">
         {datasets.isError ? (
-          <ErrorState what="The data set cannot be shown." error={asFailure(datasets.error)} />
+          <ErrorState
+            what="The data set cannot be shown."
+            error={asFailure(datasets.error)}
+            onRetry={datasets.refetch}
+          />
         ) : datasets.data === undefined ? (
           <SkeletonRows rows={6} label="Loading the data set" />
         ) : (

@@ -74,6 +74,7 @@ export function Preview({
         <ErrorState
           what="The rows cannot be shown as the model sees them."
           error={asFailure(preview.error)}
+          onRetry={preview.refetch}
         />
       ) : preview.data === undefined ? (
         <SkeletonRows rows={4} height={110} label="Rendering rows" />

@@ -18,7 +18,10 @@ export function Rows({
   onPage: (page: number) => void;
 }) {
   const rows = useRows(dataset.id, page);
-  if (rows.isError) return <ErrorState what="The rows cannot be read." error={asFailure(rows.error)} />;
+  if (rows.isError)
+    return (
+      <ErrorState what="The rows cannot be read." error={asFailure(rows.error)} onRetry={rows.refetch} />
+    );
   if (rows.data === undefined) return <SkeletonRows rows={8} label="Loading rows" />;
   if (rows.data.total === 0) return <EmptyState compact title="The file has no rows" />;
   const parts = Object.entries(dataset.suggestedMapping);

@@ -28,7 +28,11 @@ export function ExportScreen({ search }: { search: ExportSearch }) {
       meta="A PEFT folder that other software loads, read back in a fresh process and compared"
     >
       {adapters.isError && adapters.data === undefined ? (
-        <ErrorState what="The adapters cannot be listed." error={asFailure(adapters.error)} />
+        <ErrorState
+          what="The adapters cannot be listed."
+          error={asFailure(adapters.error)}
+          onRetry={adapters.refetch}
+        />
       ) : adapters.data === undefined ? (
         <SkeletonRows rows={3} label="Loading adapters" />
       ) : adapters.data.length === 0 ? (

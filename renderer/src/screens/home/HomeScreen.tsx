@@ -23,7 +23,7 @@ export function HomeScreen() {
       }
     >
       {runs.isError && runs.data === undefined ? (
-        <ErrorState what="The runs cannot be listed." error={asFailure(runs.error)} />
+        <ErrorState what="The runs cannot be listed." error={asFailure(runs.error)} onRetry={runs.refetch} />
       ) : runs.data === undefined ? (
         <SkeletonRows rows={5} label="Loading runs" />
       ) : (

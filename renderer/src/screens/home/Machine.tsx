@@ -18,7 +18,12 @@ export function Machine() {
     <aside aria-label="This machine">
       <Section title="This machine">
         {checks.isError ? (
-          <ErrorState compact what="The machine could not be checked." error={asFailure(checks.error)} />
+          <ErrorState
+            compact
+            what="The machine could not be checked."
+            error={asFailure(checks.error)}
+            onRetry={checks.refetch}
+          />
         ) : checks.data === undefined ? (
           <Skeleton height={140} />
         ) : (

@@ -25,7 +25,11 @@ export function ModelScreen({ id }: { id: string }) {
     return (
       <Screen title="Model">
         {models.isError ? (
-          <ErrorState what="The model cannot be shown." error={asFailure(models.error)} />
+          <ErrorState
+            what="The model cannot be shown."
+            error={asFailure(models.error)}
+            onRetry={models.refetch}
+          />
         ) : models.data === undefined ? (
           <SkeletonRows rows={4} label="Loading the model" />
         ) : (
@@ -111,7 +115,12 @@ export function ModelScreen({ id }: { id: string }) {
       <Section title="Adapters trained on it">
         {adapters.data === undefined ? (
           adapters.isError ? (
-            <ErrorState compact what="The adapters cannot be listed." error={asFailure(adapters.error)} />
+            <ErrorState
+              compact
+              what="The adapters cannot be listed."
+              error={asFailure(adapters.error)}
+              onRetry={adapters.refetch}
+            />
           ) : (
             <SkeletonRows rows={2} label="Loading adapters" />
           )

@@ -30,7 +30,11 @@ export function ModelsScreen() {
     >
       <Section title="Base models">
         {models.isError && models.data === undefined ? (
-          <ErrorState what="The models cannot be listed." error={asFailure(models.error)} />
+          <ErrorState
+            what="The models cannot be listed."
+            error={asFailure(models.error)}
+            onRetry={models.refetch}
+          />
         ) : models.data === undefined ? (
           <SkeletonRows rows={3} label="Loading models" />
         ) : models.data.length === 0 ? (
@@ -97,7 +101,12 @@ export function ModelsScreen() {
       </Section>
       <Section title="Adapters" hint="Checkpoints of runs: chat with them or export them">
         {adapters.isError ? (
-          <ErrorState compact what="The adapters cannot be listed." error={asFailure(adapters.error)} />
+          <ErrorState
+            compact
+            what="The adapters cannot be listed."
+            error={asFailure(adapters.error)}
+            onRetry={adapters.refetch}
+          />
         ) : adapters.data === undefined ? (
           <SkeletonRows rows={2} label="Loading adapters" />
         ) : adapters.data.length === 0 ? (

@@ -28,7 +28,11 @@ export function RewardScreen({ id, search }: { id: string; search: RewardSearch 
   return (
     <Screen title="Reward">
       {rewards.isError ? (
-        <ErrorState what="The reward cannot be shown." error={asFailure(rewards.error)} />
+        <ErrorState
+          what="The reward cannot be shown."
+          error={asFailure(rewards.error)}
+          onRetry={rewards.refetch}
+        />
       ) : rewards.data === undefined ? (
         <SkeletonRows rows={8} label="Loading the reward" />
       ) : (

@@ -20,7 +20,11 @@ export function RewardsScreen() {
   return (
     <Screen title="Rewards" actions={make}>
       {rewards.isError && rewards.data === undefined ? (
-        <ErrorState what="The rewards cannot be listed." error={asFailure(rewards.error)} />
+        <ErrorState
+          what="The rewards cannot be listed."
+          error={asFailure(rewards.error)}
+          onRetry={rewards.refetch}
+        />
       ) : rewards.data === undefined ? (
         <SkeletonRows rows={4} label="Loading rewards" />
       ) : rewards.data.length === 0 ? (

@@ -13,7 +13,13 @@ export function Checkpoints({ run, view }: { run: Run; view: RunView }) {
   const { refetch } = query;
   useEffect(() => void refetch(), [view.checkpoints.length, refetch]);
   if (query.isError)
-    return <ErrorState what="The checkpoints cannot be listed." error={asFailure(query.error)} />;
+    return (
+      <ErrorState
+        what="The checkpoints cannot be listed."
+        error={asFailure(query.error)}
+        onRetry={query.refetch}
+      />
+    );
   if (query.data === undefined) return <SkeletonRows rows={3} label="Loading checkpoints" />;
   if (query.data.length === 0) {
     return (

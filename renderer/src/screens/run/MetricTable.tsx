@@ -23,6 +23,7 @@ export function MetricTable({ store, algorithm }: { store: RunStore; algorithm: 
   return (
     <>
       <Table
+        dense
         label="Metrics by step"
         rows={rows}
         rowKey={(row) => row}

@@ -40,6 +40,16 @@ export function Overview({
       {view.phase === 'failed' && view.error !== null && (
         <ErrorState what="The run's data cannot be followed." error={asFailure(view.error)} />
       )}
+      {status === 'corrupt' && (
+        <ErrorState
+          what="The run's folder cannot be read."
+          error={{
+            message: message ?? 'Its files are damaged.',
+            code: 'run_corrupt',
+            hint: 'Nothing was changed in it. Put the folder right by hand, or delete the run.',
+          }}
+        />
+      )}
       {status === 'failed' && (
         <ErrorState
           what="The run failed."

@@ -91,5 +91,7 @@ function idlePhrase(status: RunStatus): string {
       return 'Failed';
     case 'interrupted':
       return 'Interrupted';
+    case 'corrupt':
+      return 'Its folder cannot be read';
   }
 }

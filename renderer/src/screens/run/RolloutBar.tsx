@@ -60,12 +60,12 @@ export function RolloutBar({
         />
       </div>
       {live && following && <span className={styles.following}>Following the newest step</span>}
-      {!following && fresh > 0 && (
+      {!following && live && fresh > 0 && (
         <Button
           kind="quiet"
           onClick={() => set({ step: undefined, rollout: undefined, group: undefined, page: undefined })}
         >
-          <span className={styles.fresh}>{formatCount(fresh)} new</span> {live ? 'Follow' : 'Go to the last'}
+          <span className={styles.fresh}>{formatCount(fresh)} new</span> Follow
         </Button>
       )}
       <span className={styles.space} />

@@ -10,11 +10,14 @@ export function RolloutList({
   rollouts,
   chosen,
   grouped,
+  stepped,
   onChoose,
 }: {
   rollouts: readonly Rollout[];
   chosen: number | undefined;
   grouped: boolean;
+  /** Answers of several steps: each says which. */
+  stepped: boolean;
   onChoose: (rollout: Rollout) => void;
 }) {
   const list = useRef<HTMLDivElement>(null);
@@ -50,7 +53,8 @@ export function RolloutList({
                 onClick={() => onChoose(rollout)}
               >
                 <span className={styles.text}>
-                  {!grouped && <span className={styles.step}>{rollout.step}</span>}
+                  {stepped && <span className={styles.step}>{rollout.step}</span>}
+                  {!grouped && <span className={styles.asked}>{oneLine(rollout.prompt)}</span>}
                   {oneLine(rollout.completion) || <i>empty</i>}
                 </span>
                 <span className={styles.number}>

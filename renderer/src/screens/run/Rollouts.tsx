@@ -69,7 +69,11 @@ export function Rollouts({
   if (query.isError && rollouts === undefined) {
     return (
       <div className={styles.alone}>
-        <ErrorState what="The rollouts cannot be read." error={asFailure(query.error)} />
+        <ErrorState
+          what="The rollouts cannot be read."
+          error={asFailure(query.error)}
+          onRetry={query.refetch}
+        />
       </div>
     );
   }
@@ -111,7 +115,8 @@ export function Rollouts({
             <RolloutList
               rollouts={rollouts}
               chosen={chosen?.id}
-              grouped={search.sort === 'order'}
+              grouped={search.sort === 'order' && !searching}
+              stepped={step === undefined}
               onChoose={choose}
             />
           )}

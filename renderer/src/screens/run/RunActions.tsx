@@ -15,7 +15,11 @@ export function RunActions({ run, status }: { run: Run; status: RunStatus }) {
   const pending = action.isPending ? action.variables : undefined;
   const going = status === 'running' || status === 'preparing';
   const over =
-    status === 'completed' || status === 'stopped' || status === 'failed' || status === 'interrupted';
+    status === 'completed' ||
+    status === 'stopped' ||
+    status === 'failed' ||
+    status === 'interrupted' ||
+    status === 'corrupt';
 
   return (
     <>

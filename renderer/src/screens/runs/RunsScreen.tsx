@@ -26,7 +26,7 @@ const matches: Record<RunsSearch['status'], (run: RunSummary) => boolean> = {
   all: () => true,
   active: (run) => isActive(run.status) || run.status === 'paused',
   done: (run) => run.status === 'completed' || run.status === 'stopped',
-  failed: (run) => run.status === 'failed' || run.status === 'interrupted',
+  failed: (run) => run.status === 'failed' || run.status === 'interrupted' || run.status === 'corrupt',
 };
 
 export function RunsScreen({ search }: { search: RunsSearch }) {
@@ -100,7 +100,10 @@ export function RunsScreen({ search }: { search: RunsSearch }) {
                       <Link to="/runs/$id" params={{ id: run.id }} style={{ fontWeight: 500 }}>
                         {run.name}
                       </Link>
-                      {run.status === 'failed' && run.message !== undefined && (
+                      <div className={styles.what}>
+                        {algorithmByKey(run.algorithm)?.label ?? run.algorithm}, {run.modelName}
+                      </div>
+                      {(run.status === 'failed' || run.status === 'corrupt') && run.message !== undefined && (
                         <div className={styles.message}>{run.message}</div>
                       )}
                     </>
@@ -111,13 +114,6 @@ export function RunsScreen({ search }: { search: RunsSearch }) {
                   header: 'Status',
                   width: 124,
                   cell: (run) => <Status {...statusWords[run.status]} small />,
-                },
-                { key: 'model', header: 'Model', cell: (run) => run.modelName },
-                {
-                  key: 'algorithm',
-                  header: 'Method',
-                  width: 84,
-                  cell: (run) => algorithmByKey(run.algorithm)?.label ?? run.algorithm,
                 },
                 {
                   key: 'step',

@@ -66,7 +66,13 @@ function Training() {
   const save = useSaveSettings();
   const status = useStatus();
   if (settings.isError)
-    return <ErrorState what="The settings cannot be read." error={asFailure(settings.error)} />;
+    return (
+      <ErrorState
+        what="The settings cannot be read."
+        error={asFailure(settings.error)}
+        onRetry={settings.refetch}
+      />
+    );
   if (settings.data === undefined) return <SkeletonRows rows={3} label="Loading settings" />;
   const shown: Settings = save.isPending ? save.variables : settings.data;
   const put = (change: Partial<Settings>) => save.mutate({ ...shown, ...change });
@@ -146,7 +152,12 @@ function Machine() {
       }
     >
       {checks.isError ? (
-        <ErrorState compact what="The machine could not be checked." error={asFailure(checks.error)} />
+        <ErrorState
+          compact
+          what="The machine could not be checked."
+          error={asFailure(checks.error)}
+          onRetry={checks.refetch}
+        />
       ) : checks.data === undefined ? (
         <Skeleton height={120} />
       ) : (
@@ -190,7 +201,12 @@ function Machine() {
         </Panel>
       )}
       {info.isError && (
-        <ErrorState compact what="Versions and devices cannot be read." error={asFailure(info.error)} />
+        <ErrorState
+          compact
+          what="Versions and devices cannot be read."
+          error={asFailure(info.error)}
+          onRetry={info.refetch}
+        />
       )}
     </Section>
   );
@@ -211,6 +227,7 @@ function Diagnostics() {
           compact
           what="The diagnostics cannot be collected."
           error={asFailure(diagnostics.error)}
+          onRetry={diagnostics.refetch}
         />
       ) : diagnostics.data === undefined ? (
         <Skeleton height={160} />
