@@ -52,6 +52,7 @@ export const RunStatus = z.enum([
   'stopped', // ended early by the user, with what was learnt saved
   'failed',
   'interrupted', // the process died; resumes from its last checkpoint
+  'corrupt', // its folder cannot be read; `message` says why
 ]);
 export type RunStatus = z.infer<typeof RunStatus>;
 

@@ -149,7 +149,7 @@ export class StoreReader {
   }
 
   /** Token ids and logprobs; null where there is no such rollout, empty where tokens were not stored. */
-  tokens(id: number): { ids: Int32Array; logp: Float32Array } | null {
+  tokens(id: number): { ids: Int32Array<ArrayBuffer>; logp: Float32Array<ArrayBuffer> } | null {
     const row = this.db.prepare('SELECT ids, logp FROM rollouts WHERE id = ?').get(id) as
       { ids: Buffer | null; logp: Buffer | null } | undefined;
     if (!row) return null;

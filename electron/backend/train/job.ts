@@ -1,4 +1,4 @@
-import type { Engine, ModelInfo } from '../../../native/face';
+import type { AdapterInfo, Engine, ModelInfo } from '../../../native/face';
 import type { RewardStatus } from '../../../shared/contract/rewards';
 import type { Progress, RunConfig } from '../../../shared/contract/runs';
 import type { Algorithm, CommonParams } from '../../../shared/algorithms';
@@ -13,6 +13,8 @@ export interface PromptRow {
   text: string;
   ids: Int32Array;
   answer: string | null;
+  /** The conversation; null where the data has plain prompts. */
+  messages: readonly { role: string; content: unknown }[] | null;
   /** The whole data row, for the reward. */
   row: Record<string, unknown>;
 }
@@ -75,7 +77,7 @@ export interface TrainJob {
   /** Hashes of what a checkpoint belongs to. */
   belongsTo: Record<string, string>;
   /** Writes adapter_config.json into a checkpoint's folder. */
-  describeAdapter(folder: string): Promise<void>;
+  describeAdapter(folder: string, modules: AdapterInfo['modules']): Promise<void>;
   /** Padded tokens forwarded and differentiated at once at most. */
   microTokens: number;
   settings: { storeTokens: boolean; keepCheckpoints: number };

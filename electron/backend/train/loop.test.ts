@@ -41,7 +41,7 @@ describe('a run', () => {
   it('measures, learns, saves, reads back and completes', async () => {
     const run = make();
     expect(await train(run)).toBe('completed');
-    expect(statuses(run.store)).toEqual(['preparing', 'running', 'completed']);
+    expect(statuses(run.store)).toEqual(['running', 'completed']);
     expect(steps(run.store).map((row) => (row as { step: number }).step)).toEqual([
       1, 2, 3, 4, 5, 6, 7, 8, 9, 10,
     ]);
@@ -244,7 +244,7 @@ describe('pause, resume, stop', () => {
     run.control.want('run');
     expect(await ended).toBe('completed');
     expect(adapterOf(run.folder, 10)).toBe(adapterOf(whole.folder, 10));
-    expect(statuses(run.store)).toEqual(['preparing', 'running', 'paused', 'running', 'completed']);
+    expect(statuses(run.store)).toEqual(['running', 'paused', 'running', 'completed']);
   });
 
   it('stops with what was learnt saved', async () => {

@@ -51,7 +51,6 @@ class Training {
   static async open(job: TrainJob): Promise<Training> {
     const { store } = job;
     const before = store.lastStep();
-    store.setStatus('preparing');
     const plan = planOf(job);
     const policy = await openPolicy(job);
     store.rewindTo(policy.step);

@@ -1,7 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
-import type { AdapterId, OptimizerId } from '../../../native/face';
+import type { AdapterId, AdapterInfo, OptimizerId } from '../../../native/face';
 import { ADAMW, LORA_TARGETS } from '../../../shared/algorithms';
 import { AtelierError } from '../../../shared/rpc';
 import { latestCheckpoint, readManifest, writeCheckpoint } from '../store';
@@ -12,6 +12,7 @@ import { draw } from './random';
 export interface Policy {
   adapter: AdapterId;
   parameters: number;
+  modules: AdapterInfo['modules'];
   optimizer: OptimizerId;
   /** Steps done. */
   step: number;
@@ -27,7 +28,11 @@ export async function openPolicy(job: TrainJob): Promise<Policy> {
   const { engine, model, params } = job;
   const latest = await latestCheckpoint(job.folder, job.store);
   if (latest.checkpoint) await checkBelongs(job, latest.folder);
-  const { id: adapter, parameters } = latest.checkpoint
+  const {
+    id: adapter,
+    parameters,
+    modules,
+  } = latest.checkpoint
     ? await engine.loadAdapter(model.id, latest.folder)
     : await engine.createAdapter(model.id, {
         rank: params.loraRank,
@@ -40,10 +45,10 @@ export async function openPolicy(job: TrainJob): Promise<Policy> {
     { kind: 'adapter', adapter },
     { kind: 'adamw', ...ADAMW, weightDecay: params.weightDecay },
   );
-  if (!latest.checkpoint) return { adapter, parameters, optimizer, step: 0, passed: latest.passed };
+  if (!latest.checkpoint) return { adapter, parameters, modules, optimizer, step: 0, passed: latest.passed };
   await engine.loadOptimizer(optimizer, join(latest.folder, 'optimizer.safetensors'));
   const state = State.parse(JSON.parse(await readFile(join(latest.folder, 'state.json'), 'utf8')));
-  return { adapter, parameters, optimizer, step: state.step, passed: latest.passed };
+  return { adapter, parameters, modules, optimizer, step: state.step, passed: latest.passed };
 }
 
 async function checkBelongs(job: TrainJob, folder: string): Promise<void> {
@@ -69,7 +74,7 @@ export async function saveCheckpoint(job: TrainJob, policy: Policy, reward: numb
     keep: job.settings.keepCheckpoints,
     async fill(folder) {
       await engine.saveAdapter(policy.adapter, join(folder, 'adapter_model.safetensors'));
-      await job.describeAdapter(folder);
+      await job.describeAdapter(folder, policy.modules);
       await engine.saveOptimizer(policy.optimizer, join(folder, 'optimizer.safetensors'));
       const state: z.infer<typeof State> = { format: 1, step: policy.step };
       await writeFile(join(folder, 'state.json'), JSON.stringify(state));

@@ -12,7 +12,14 @@ export function sums(count: number, from = 0): PromptRow[] {
   return Array.from({ length: count }, (_, k) => {
     const text = `${10 + ((from + k) % 80)}+${(from + k) % 7}=`;
     const [a = 0, b = 0] = text.split(/[+=]/).map(Number);
-    return { line: k + 1, text, ids: scriptedText.encode(text), answer: String(a + b), row: {} };
+    return {
+      line: k + 1,
+      text,
+      ids: scriptedText.encode(text),
+      answer: String(a + b),
+      messages: null,
+      row: {},
+    };
   });
 }
 

@@ -1,0 +1,91 @@
+import type { Problem } from '../../../shared/contract/common';
+import type { RunConfig } from '../../../shared/contract/runs';
+import {
+  algorithmByKey,
+  ALGORITHMS,
+  type Algorithm,
+  type CommonParams,
+  type Needs,
+} from '../../../shared/algorithms';
+import { AtelierError, pathOf } from '../../../shared/rpc';
+import type { Sources, UsableModel } from './sources';
+
+export interface Checked {
+  algorithm: Algorithm;
+  params: CommonParams & Record<string, unknown>;
+  needs: Needs;
+  model: UsableModel;
+  rewardCode: string | null;
+}
+
+/** What is wrong with a configuration, by field; `checked` where nothing stops it. */
+export async function checkConfig(
+  config: RunConfig,
+  sources: Sources,
+): Promise<{ problems: Problem[]; checked: Checked | null }> {
+  const problems: Problem[] = [];
+  const fault = (path: string, message: string, hint?: string) =>
+    problems.push({ level: 'error', path, message, ...(hint === undefined ? {} : { hint }) });
+  const attempt = async <T>(path: string, work: () => Promise<T>): Promise<T | null> => {
+    try {
+      return await work();
+    } catch (error) {
+      if (!(error instanceof AtelierError) || error.code === 'internal') throw error;
+      fault(path, error.message, error.hint);
+      return null;
+    }
+  };
+
+  const algorithm = algorithmByKey(config.algorithm);
+  if (!algorithm) {
+    fault(
+      'algorithm',
+      `There is no algorithm "${config.algorithm}".`,
+      `Choose one of ${ALGORITHMS.map((a) => a.key).join(', ')}.`,
+    );
+    return { problems, checked: null };
+  }
+  const parsed = algorithm.params.safeParse(config.params);
+  for (const issue of parsed.error?.issues ?? []) fault(pathOf(['params', ...issue.path]), issue.message);
+  const model = await attempt('model', () => sources.model(config.model));
+  const rewardCode = await attempt('reward', () => rewardOf(config, algorithm, sources));
+  if (rewardCode) await attempt('reward', () => sources.scorer(rewardCode));
+  if (!parsed.success || !model || problems.length > 0) return { problems, checked: null };
+
+  const params = parsed.data as Checked['params'];
+  const needs = algorithm.needs(params);
+  if (needs.data === 'examples' && (needs.maxTokens ?? 0) > model.contextLength) {
+    problems.push({
+      level: 'warning',
+      path: 'params.maxTokens',
+      message: `${model.name} reads at most ${model.contextLength} tokens: longer examples are left out.`,
+    });
+  }
+  if (needs.data === 'rollouts' && (needs.maxNewTokens ?? 0) >= model.contextLength) {
+    fault(
+      'params.maxNewTokens',
+      `${model.name} has room for ${model.contextLength} tokens, prompt included.`,
+      'Choose a shorter longest answer.',
+    );
+  }
+  return {
+    problems,
+    checked: problems.some((p) => p.level === 'error')
+      ? null
+      : { algorithm, params, needs, model, rewardCode },
+  };
+}
+
+async function rewardOf(config: RunConfig, algorithm: Algorithm, sources: Sources): Promise<string | null> {
+  if (!algorithm.advantages) return null;
+  if (config.reward === null) {
+    throw new AtelierError('invalid_input', `${algorithm.label} needs a reward.`, 'Choose one, or write it.');
+  }
+  return 'code' in config.reward ? config.reward.code : (await sources.reward(config.reward.id)).code;
+}
+
+/** Tokens that a prompt or an example may have. */
+export function tokenBudget(needs: Needs, model: UsableModel): number {
+  if (needs.data === 'rollouts') return model.contextLength - (needs.maxNewTokens ?? 0);
+  return Math.min(needs.maxTokens ?? model.contextLength, model.contextLength);
+}

@@ -1,0 +1,122 @@
+import type { Progress } from '../../../shared/contract/runs';
+import { AtelierError } from '../../../shared/rpc';
+import { RunStore } from '../store';
+import { RunControl, train } from '../train';
+import { writeAdapterConfig } from './adapter-config';
+import { checkConfig } from './check-config';
+import { fromEngine } from './engine-errors';
+import { chooseMicroTokens, identity, prepareData } from './prepare';
+import type { Live, RunEntry } from './run-entry';
+import type { RunsOptions } from './runs';
+
+/** Takes a run from the queue to its end. Settles when its store is closed; a failure is the run's status. */
+export async function execute(entry: RunEntry, options: RunsOptions): Promise<void> {
+  const store = RunStore.open(entry.folder);
+  let end!: () => void;
+  const live: Live = {
+    store,
+    control: new RunControl(),
+    progress: null,
+    ended: new Promise<void>((resolve) => (end = resolve)),
+  };
+  store.onChange(() => entry.changed());
+  entry.live = live;
+  try {
+    const outcome = await work(entry, live, options);
+    if (outcome === 'closed') store.setStatus('interrupted', 'Atelier was closed.');
+  } catch (error) {
+    fail(entry, store, options, error);
+  } finally {
+    entry.live = null;
+    store.close();
+    end();
+  }
+}
+
+async function work(entry: RunEntry, live: Live, options: RunsOptions) {
+  const { sources, engineHost, settings } = options;
+  const record = entry.readable;
+  const { config } = record;
+  const { store, control } = live;
+  const onProgress = (progress: Progress) => {
+    live.progress = progress;
+    entry.changed();
+  };
+  store.setStatus('preparing');
+  onProgress({
+    kind: 'progress',
+    phase: 'preparing',
+    step: 0,
+    steps: record.steps,
+    done: 0,
+    total: 1,
+    tokensPerSecond: null,
+    etaSeconds: null,
+  });
+  // the reward as it was when the run began, whatever its saved version has become
+  const frozen = { ...config, reward: record.rewardCode === null ? null : { code: record.rewardCode } };
+  const { problems, checked } = await checkConfig(frozen, sources);
+  if (!checked) {
+    const first = problems.find((problem) => problem.level === 'error')!;
+    throw new AtelierError('invalid_input', first.message, first.hint);
+  }
+  const prepared = await prepareData(config, checked, sources);
+  const lease = await engineHost.acquire(checked.model.path, checked.model.bytes);
+  try {
+    const engine = await engineHost.engine();
+    noteLeftOut(store, prepared);
+    return await train({
+      folder: entry.folder,
+      config,
+      algorithm: checked.algorithm,
+      params: checked.params,
+      engine,
+      model: lease.model,
+      text: checked.model.text,
+      data: prepared.data,
+      scorer: checked.rewardCode === null ? null : await sources.scorer(checked.rewardCode),
+      store,
+      control,
+      belongsTo: identity(checked, prepared),
+      describeAdapter: (folder, modules) =>
+        writeAdapterConfig(folder, {
+          base: checked.model.name,
+          rank: checked.params.loraRank,
+          alpha: checked.params.loraAlpha,
+          rslora: checked.params.rsLora,
+          modules,
+        }),
+      microTokens: await chooseMicroTokens(engine, lease.model),
+      settings: settings.values,
+      onProgress,
+    });
+  } finally {
+    lease.release();
+  }
+}
+
+function noteLeftOut(store: RunStore, { left, data }: Awaited<ReturnType<typeof prepareData>>): void {
+  const first = left[0];
+  if (!first || store.lastStep() > 0) return;
+  store.addEvent({
+    step: 0,
+    level: 'warning',
+    code: 'rows_left_out',
+    message: `${left.length} of ${left.length + data.rows.length} rows are left out. The first, line ${first.line}: ${first.message}`,
+  });
+}
+
+function fail(entry: RunEntry, store: RunStore, options: RunsOptions, error: unknown): void {
+  options.log.write('error', `run ${entry.id} failed`, error);
+  const known = error instanceof AtelierError ? error : fromEngine(error);
+  const message = known
+    ? [known.message, known.hint].filter(Boolean).join(' ')
+    : `Something went wrong inside: ${(error as Error).message}`;
+  try {
+    store.addEvent({ step: store.lastStep(), level: 'error', code: known?.code ?? 'internal', message });
+    store.setStatus('failed', message);
+  } catch (again) {
+    // a full disk: the status says interrupted at the next start
+    options.log.write('error', `run ${entry.id}: its failure could not be stored`, again);
+  }
+}

@@ -1,0 +1,190 @@
+import { copyFile, mkdir, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { isAbsolute, join } from 'node:path';
+import { realpath } from 'node:fs/promises';
+import { sep } from 'node:path';
+import type { Engine } from '../../../native/face';
+import type { ExportProgress } from '../../../shared/contract/runs';
+import { AtelierError } from '../../../shared/rpc';
+import type { HostSpawn } from '../../supervise/host-spawn';
+import { files, type CommittedCheckpoint } from '../store';
+import { modelCard } from './model-card';
+import type { RunEntry } from './run-entry';
+import type { RunsOptions } from './runs';
+import { summarise } from './summary';
+import { verifyInFreshProcess } from './verify';
+
+const PROMPTS = 8;
+/** f32 on one backend: what is reloaded must compute the same; GPUs add their own rounding. */
+const TOLERANCE = 1e-3;
+
+export interface ExportRequest {
+  checkpoint?: number | undefined;
+  path?: string | undefined;
+}
+
+/** Writes a checkpoint as a PEFT folder, then reloads it in a fresh process and compares logits. */
+export async function* exportRun(
+  entry: RunEntry,
+  request: ExportRequest,
+  options: RunsOptions & { spawn: HostSpawn; roots: () => string[] },
+  signal: AbortSignal,
+): AsyncIterable<ExportProgress> {
+  const record = entry.readable;
+  const checkpoint = choose(entry, request.checkpoint);
+  const source = join(entry.folder, 'checkpoints', checkpoint.folder);
+  yield { kind: 'progress', phase: 'writing', done: 0, total: 3 };
+  const target = await targetFolder(entry, checkpoint, request.path, options.roots());
+  const summary = await summarise(entry, null);
+  const temporary = `${target}.tmp-${process.pid}`;
+  try {
+    await mkdir(temporary, { recursive: true });
+    await copyFile(join(source, 'adapter_model.safetensors'), join(temporary, 'adapter_model.safetensors'));
+    await copyFile(join(source, 'adapter_config.json'), join(temporary, 'adapter_config.json'));
+    await writeFile(
+      join(temporary, 'README.md'),
+      modelCard(record, { step: checkpoint.step, heldOut: summary.heldOut }),
+    );
+    for (const name of await readdir(temporary)) await files.sync(join(temporary, name));
+    signal.throwIfAborted();
+    await rename(temporary, target);
+  } catch (error) {
+    await rm(temporary, { recursive: true, force: true });
+    throw error;
+  }
+
+  yield { kind: 'progress', phase: 'verifying', done: 0, total: 1 };
+  const difference = await compare(entry, source, target, options);
+  const verified = difference.live <= TOLERANCE && difference.base > 0;
+  entry.write((store) => store.addExport({ path: target, checkpoint: checkpoint.step, verified }));
+  yield {
+    kind: 'done',
+    path: target,
+    files: await Promise.all(
+      (await readdir(target))
+        .sort()
+        .map(async (name) => ({ name, bytes: (await stat(join(target, name))).size })),
+    ),
+    maxDifferenceLive: difference.live,
+    maxDifferenceBase: difference.base,
+    verified,
+    ...(verified ? {} : { message: complaint(difference) }),
+  };
+}
+
+function complaint({ live, base }: { live: number; base: number }): string {
+  if (base === 0) return 'The adapter computes exactly what the base model does: it has learnt nothing.';
+  return `Reloaded, its logits differ from the trained policy's by up to ${live}. Do not use this folder.`;
+}
+
+function choose(entry: RunEntry, step: number | undefined): CommittedCheckpoint {
+  const all = entry.reader.checkpoints();
+  const found = step === undefined ? all.at(-1) : all.find((checkpoint) => checkpoint.step === step);
+  if (found) return found;
+  throw new AtelierError(
+    'not_found',
+    step === undefined ? 'The run has no checkpoint yet.' : `There is no checkpoint of step ${step}.`,
+    all.length === 0
+      ? 'Wait for the first, or stop and save.'
+      : `There are ${all.map((c) => c.step).join(', ')}.`,
+  );
+}
+
+/** A folder that does not exist yet; a chosen one must lie under a root that its host allows. */
+async function targetFolder(
+  entry: RunEntry,
+  checkpoint: CommittedCheckpoint,
+  path: string | undefined,
+  roots: string[],
+): Promise<string> {
+  if (path === undefined) {
+    const parent = join(entry.folder, 'exports');
+    await mkdir(parent, { recursive: true });
+    const taken = new Set(await readdir(parent));
+    for (let n = 1; ; n++) {
+      const name = n === 1 ? `step-${checkpoint.step}` : `step-${checkpoint.step}-${n}`;
+      if (!taken.has(name)) return join(parent, name);
+    }
+  }
+  if (!isAbsolute(path))
+    throw new AtelierError('invalid_input', 'The folder must be a full path.', undefined, { path: 'path' });
+  const parent = await realpath(join(path, '..')).catch(() => null);
+  if (parent === null)
+    throw new AtelierError('not_found', `${join(path, '..')} does not exist.`, undefined, { path: 'path' });
+  const allowed = await Promise.all(roots.map((root) => realpath(root).catch(() => null)));
+  if (!allowed.some((root) => root !== null && (parent === root || parent.startsWith(root + sep)))) {
+    throw new AtelierError(
+      'forbidden',
+      `${path} is not under a folder that may be written to.`,
+      `Allowed: ${roots.join(', ') || 'none'}.`,
+      { path: 'path' },
+    );
+  }
+  if (
+    await stat(path).then(
+      () => true,
+      () => false,
+    )
+  ) {
+    throw new AtelierError('conflict', `${path} exists already.`, 'Choose another name.', { path: 'path' });
+  }
+  return join(parent, path.split(/[\\/]/).filter(Boolean).at(-1)!);
+}
+
+/** Largest logit differences on the run's first prompts: fresh process against this one with and without adapter. */
+async function compare(
+  entry: RunEntry,
+  source: string,
+  target: string,
+  options: RunsOptions & { spawn: HostSpawn },
+): Promise<{ live: number; base: number }> {
+  const { config } = entry.readable;
+  const model = await options.sources.model(config.model);
+  const { rows } = await promptRows(entry, options);
+  const lease = await options.engineHost.acquire(model.path, model.bytes);
+  try {
+    const engine: Engine = await options.engineHost.engine();
+    const adapter = await options.engineHost.adapter(model.path, source);
+    const request = { model: lease.model.id, rows, positions: 'last' as const };
+    const live = await engine.logits({ ...request, adapter: adapter.id });
+    const base = await engine.logits({ ...request, adapter: null });
+    const fresh = await verifyInFreshProcess(options.spawn, {
+      device: options.engineHost.device,
+      model: model.path,
+      adapter: target,
+      rows,
+    });
+    return { live: maxDifference(fresh, live), base: maxDifference(fresh, base) };
+  } finally {
+    lease.release();
+  }
+}
+
+/** The first prompts (or examples) of the run's data. */
+async function promptRows(entry: RunEntry, options: RunsOptions) {
+  const { config } = entry.readable;
+  const model = await options.sources.model(config.model);
+  const { dataset, mapping } = config.data;
+  const common = { mapping, model, maxTokens: model.contextLength, limit: PROMPTS };
+  const read =
+    entry.readable.rewardCode === null
+      ? options.sources.examples(dataset, { ...common, completionOnly: true })
+      : options.sources.prompts(dataset, common);
+  const chosen = (await read).rows.slice(0, PROMPTS);
+  return {
+    rows: {
+      ids: Int32Array.from(chosen.flatMap((row) => Array.from(row.ids))),
+      lengths: Int32Array.from(chosen.map((row) => row.ids.length)),
+    },
+  };
+}
+
+/** NaN anywhere gives Infinity: nothing compares well with it. */
+function maxDifference(a: Float32Array, b: Float32Array): number {
+  if (a.length !== b.length) return Infinity;
+  let largest = 0;
+  for (let k = 0; k < a.length; k++) {
+    const difference = Math.abs(a[k]! - b[k]!);
+    if (!(difference <= largest)) largest = Number.isNaN(difference) ? Infinity : difference;
+  }
+  return largest;
+}

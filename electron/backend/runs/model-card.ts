@@ -1,0 +1,52 @@
+import type { RunRecord } from '../store';
+
+export interface CardNumbers {
+  step: number;
+  heldOut: { before: number | null; after: number | null };
+}
+
+/** README.md of an exported adapter: what it is, how it was made, how to load it. */
+export function modelCard(record: RunRecord, { step, heldOut }: CardNumbers): string {
+  const { config } = record;
+  const number = (value: number | null) => (value === null ? 'not measured' : value.toFixed(3));
+  return `---
+base_model: ${record.modelName}
+library_name: peft
+pipeline_tag: text-generation
+tags:
+- lora
+- ${config.algorithm}
+---
+
+# ${record.name}
+
+A LoRA adapter for ${record.modelName}, trained with ${config.algorithm.toUpperCase()} by Atelier ${record.provenance['version'] ?? ''}.
+
+| | |
+|---|---|
+| Steps | ${step} of ${record.steps} |
+| Data set | ${config.data.dataset} |
+| Held-out, before | ${number(heldOut.before)} |
+| Held-out, after | ${number(heldOut.after)} |
+| Seed | ${config.seed} |
+${Object.entries(record.provenance)
+  .map(([key, value]) => `| ${key} | ${value} |`)
+  .join('\n')}
+
+## Settings
+
+\`\`\`json
+${JSON.stringify(config.params, null, 2)}
+\`\`\`
+${record.rewardCode === null ? '' : `\n## Reward\n\n\`\`\`ts\n${record.rewardCode.replaceAll('```', "'''")}\n\`\`\`\n`}
+## Use
+
+\`\`\`python
+from peft import PeftModel
+from transformers import AutoModelForCausalLM
+
+base = AutoModelForCausalLM.from_pretrained("PATH_OF_${record.modelName.replaceAll('"', '')}")
+model = PeftModel.from_pretrained(base, "PATH_OF_THIS_FOLDER")
+\`\`\`
+`;
+}

@@ -1,0 +1,88 @@
+import { createHash } from 'node:crypto';
+import type { Engine, ModelInfo } from '../../../native/face';
+import type { RunConfig } from '../../../shared/contract/runs';
+import { AtelierError } from '../../../shared/rpc';
+import type { ExampleRow, PromptRow, RunData } from '../train';
+import { tokenBudget, type Checked } from './check-config';
+import type { LeftOut, Sources } from './sources';
+
+export interface PreparedData {
+  data: RunData;
+  left: LeftOut[];
+  hash: string;
+}
+
+/** Reads and tokenises the rows of a run, held-out ones too. @throws AtelierError invalid_data */
+export async function prepareData(
+  config: RunConfig,
+  checked: Checked,
+  sources: Sources,
+): Promise<PreparedData> {
+  const { needs, model } = checked;
+  const { dataset, mapping, heldOut } = config.data;
+  const maxTokens = tokenBudget(needs, model);
+  if (needs.data === 'rollouts') {
+    const main = await sources.prompts(dataset, { mapping, model, maxTokens });
+    const held = heldOut
+      ? await sources.prompts(heldOut.dataset, { mapping, model, maxTokens, limit: heldOut.rows })
+      : null;
+    requireRows(main.rows.length, main.left, dataset);
+    return {
+      data: { kind: 'rollouts', rows: main.rows, heldOut: held?.rows ?? [] },
+      left: main.left,
+      hash: hashRows(main.rows),
+    };
+  }
+  const options = { mapping, model, maxTokens, completionOnly: needs.completionOnly ?? true };
+  const main = await sources.examples(dataset, options);
+  const held = heldOut ? await sources.examples(heldOut.dataset, { ...options, limit: heldOut.rows }) : null;
+  requireRows(main.rows.length, main.left, dataset);
+  return {
+    data: { kind: 'examples', rows: main.rows, heldOut: held?.rows ?? [] },
+    left: main.left,
+    hash: hashRows(main.rows),
+  };
+}
+
+/** Identity of the rows as the model reads them. */
+function hashRows(rows: readonly (PromptRow | ExampleRow)[]): string {
+  const hash = createHash('sha256');
+  for (const row of rows) {
+    hash.update(Int32Array.of(row.line, row.ids.length)).update(row.ids);
+    if ('lossMask' in row) hash.update(row.lossMask);
+    else hash.update(row.answer ?? '\0');
+  }
+  return hash.digest('hex');
+}
+
+function requireRows(usable: number, left: LeftOut[], dataset: string): void {
+  if (usable > 0) return;
+  const first = left[0];
+  throw new AtelierError(
+    'invalid_data',
+    `No row of "${dataset}" can be used.${first ? ` Line ${first.line}: ${first.message}` : ' It is empty.'}`,
+    'Check the mapping of its columns, and the longest length.',
+    { path: 'data.mapping' },
+  );
+}
+
+/** What a checkpoint belongs to: with another of these a run would not go on but become another. */
+export function identity(checked: Checked, data: PreparedData): Record<string, string> {
+  const hash = (text: string) => createHash('sha256').update(text).digest('hex');
+  return {
+    model: checked.model.hash,
+    template: checked.model.templateHash,
+    data: data.hash,
+    reward: checked.rewardCode === null ? 'none' : hash(checked.rewardCode),
+    settings: hash(JSON.stringify(Object.entries(checked.params).sort(([a], [b]) => (a < b ? -1 : 1)))),
+  };
+}
+
+/** Padded tokens a forward and backward holds at once: bounded by a share of the engine's memory. */
+export async function chooseMicroTokens(engine: Engine, model: ModelInfo): Promise<number> {
+  const { memoryLimitBytes, activeBytes } = await engine.stats();
+  // about 34 activations of the hidden size a layer are kept for the backward, in the compute type
+  const perToken = model.layers * model.hiddenSize * 34 * (model.dtype === 'f32' ? 4 : 2);
+  const room = Math.max(0, memoryLimitBytes - activeBytes) / 3;
+  return Math.max(512, Math.min(32_768, Math.floor(room / perToken)));
+}

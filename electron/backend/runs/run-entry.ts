@@ -1,0 +1,107 @@
+import { join } from 'node:path';
+import type { Progress, RunStatus } from '../../../shared/contract/runs';
+import { AtelierError } from '../../../shared/rpc';
+import { RunStore, runsFolder, type RunRecord, type StoreReader } from '../store';
+import type { RunControl } from '../train';
+
+/** A run at work: the one writer of its store. */
+export interface Live {
+  store: RunStore;
+  control: RunControl;
+  progress: Progress | null;
+  /** Settles when the work has ended and the store is closed. */
+  ended: Promise<void>;
+}
+
+/** A run folder as the backend holds it. */
+export class RunEntry {
+  readonly folder: string;
+  record: RunRecord | null = null;
+  /** Why it cannot be read. */
+  corrupt: string | null = null;
+  #live: Live | null = null;
+  #reader: StoreReader | null = null;
+  #version = 0;
+  readonly #waiting = new Set<() => void>();
+
+  constructor(
+    home: string,
+    readonly id: string,
+  ) {
+    this.folder = join(runsFolder(home), id);
+  }
+
+  get live(): Live | null {
+    return this.#live;
+  }
+
+  set live(live: Live | null) {
+    this.#reader?.close();
+    this.#reader = null;
+    this.#live = live;
+    this.changed();
+  }
+
+  /** Rises with everything that a reader could see. */
+  get version(): number {
+    return this.#version;
+  }
+
+  changed(): void {
+    this.#version++;
+    for (const wake of [...this.#waiting]) wake();
+  }
+
+  /** Settles once the version is another than `seen`, or the signal aborts. */
+  until(seen: number, signal: AbortSignal): Promise<void> {
+    if (this.#version !== seen || signal.aborted) return Promise.resolve();
+    return new Promise((resolve) => {
+      const wake = () => {
+        this.#waiting.delete(wake);
+        signal.removeEventListener('abort', wake);
+        resolve();
+      };
+      this.#waiting.add(wake);
+      signal.addEventListener('abort', wake, { once: true });
+    });
+  }
+
+  get readable(): RunRecord {
+    if (this.record) return this.record;
+    throw new AtelierError(
+      'invalid_file',
+      `The run "${this.id}" cannot be read: ${this.corrupt ?? 'it is gone'}`,
+    );
+  }
+
+  get reader(): StoreReader {
+    if (this.#live) return this.#live.store;
+    this.#reader ??= RunStore.read(this.folder);
+    return this.#reader;
+  }
+
+  get status(): RunStatus {
+    if (!this.record) return 'corrupt';
+    return this.reader.status()?.status ?? 'failed';
+  }
+
+  /** Writes through the live store, or through one opened for this. */
+  write(change: (store: RunStore) => void): void {
+    if (this.#live) {
+      change(this.#live.store);
+      return;
+    }
+    const store = RunStore.open(this.folder);
+    try {
+      change(store);
+    } finally {
+      store.close();
+    }
+    this.changed();
+  }
+
+  close(): void {
+    this.#reader?.close();
+    this.#reader = null;
+  }
+}

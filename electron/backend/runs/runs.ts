@@ -1,0 +1,292 @@
+import type { Adapter } from '../../../shared/contract/models';
+import type { RunConfig, RunStatus } from '../../../shared/contract/runs';
+import type { SystemStatus } from '../../../shared/contract/system';
+import { AtelierError } from '../../../shared/rpc';
+import type { z } from 'zod';
+import {
+  createRunFolder,
+  listRunFolders,
+  makeRunId,
+  readRecord,
+  removeRunFolder,
+  RunStore,
+  sweepCheckpoints,
+  writeRecord,
+  type RunRecord,
+} from '../store';
+import type { EngineHost, Log, SettingsFile } from '../system';
+import { checkConfig, type Checked } from './check-config';
+import { execute } from './execute';
+import { prepareData } from './prepare';
+import { RunEntry } from './run-entry';
+import type { Sources } from './sources';
+
+export interface RunsOptions {
+  home: string;
+  sources: Sources;
+  engineHost: EngineHost;
+  settings: SettingsFile;
+  log: Log;
+  /** Versions and device, for each run's provenance. */
+  provenance: Record<string, string>;
+  /** The backend before this one died at work: its run goes on by itself. */
+  restarted: boolean;
+  /** Name of the run at work, null when none. */
+  onWorking?: (run: string | null) => void;
+}
+
+/** Statuses of a run whose process has died. */
+const atWork: ReadonlySet<RunStatus> = new Set(['preparing', 'running', 'paused', 'stopping']);
+const resumable: ReadonlySet<RunStatus> = new Set(['interrupted', 'failed', 'stopped']);
+/** Deaths in a row without a new checkpoint after which a run no longer goes on by itself. */
+const MAX_DEATHS = 2;
+
+/** All runs of a data folder: one works, others wait. */
+export class Runs {
+  readonly #entries = new Map<string, RunEntry>();
+  #queue: RunEntry[] = [];
+  #active: RunEntry | null = null;
+  #closing = false;
+
+  private constructor(private readonly options: RunsOptions) {}
+
+  /** Rebuilds the list from the folders. */
+  static async open(options: RunsOptions): Promise<Runs> {
+    const runs = new Runs(options);
+    const waiting: RunEntry[] = [];
+    for (const id of await listRunFolders(options.home)) {
+      const entry = new RunEntry(options.home, id);
+      runs.#entries.set(id, entry);
+      await runs.#recover(entry, waiting);
+    }
+    runs.#queue = waiting.sort((a, b) => a.record!.createdAt - b.record!.createdAt);
+    runs.#pump();
+    return runs;
+  }
+
+  async #recover(entry: RunEntry, waiting: RunEntry[]): Promise<void> {
+    try {
+      entry.record = await readRecord(entry.folder);
+      const { status } = entry;
+      if (status === 'queued') waiting.push(entry);
+      if (!atWork.has(status)) return;
+      const store = RunStore.open(entry.folder);
+      try {
+        await sweepCheckpoints(entry.folder, store);
+        const again = this.options.restarted && status !== 'paused' && deaths(store) < MAX_DEATHS;
+        store.setStatus('interrupted', 'The process ended in the middle of the run.');
+        if (again) waiting.push(entry);
+      } finally {
+        store.close();
+        entry.close();
+      }
+    } catch (error) {
+      entry.record = null;
+      entry.corrupt = (error as Error).message;
+      this.options.log.write('warning', `run ${entry.id} cannot be read`, error);
+    }
+  }
+
+  get(id: string): RunEntry {
+    const entry = this.#entries.get(id);
+    if (!entry) throw new AtelierError('not_found', `There is no run "${id}".`);
+    return entry;
+  }
+
+  /** Newest first. */
+  all(): RunEntry[] {
+    return [...this.#entries.values()].sort(
+      (a, b) => (b.record?.createdAt ?? 0) - (a.record?.createdAt ?? 0),
+    );
+  }
+
+  /** Place in the queue, from 1. */
+  place(entry: RunEntry): number | null {
+    const index = this.#queue.indexOf(entry);
+    return index < 0 ? null : index + 1;
+  }
+
+  async start(config: RunConfig): Promise<{ id: string; queued: boolean }> {
+    const { checked } = await this.#check(config);
+    const { sources, home } = this.options;
+    const rows = await this.#rowCount(config, checked, sources);
+    const id = makeRunId(config.name);
+    const record: RunRecord = {
+      format: 1,
+      id,
+      name: config.name,
+      createdAt: Date.now(),
+      modelName: checked.model.name,
+      steps: checked.algorithm.steps(checked.params, rows),
+      headline: checked.algorithm.headline,
+      rewardCode: checked.rewardCode,
+      provenance: {
+        ...this.options.provenance,
+        model: checked.model.hash,
+        template: checked.model.templateHash,
+      },
+      config: { ...config, params: checked.params },
+    };
+    await createRunFolder(home, record);
+    const entry = new RunEntry(home, id);
+    entry.record = record;
+    entry.write((store) => store.setStatus('queued'));
+    this.#entries.set(id, entry);
+    this.#queue.push(entry);
+    const queued = this.#active !== null;
+    this.#pump();
+    return { id, queued };
+  }
+
+  async #check(config: RunConfig): Promise<{ checked: Checked }> {
+    const { problems, checked } = await checkConfig(config, this.options.sources);
+    if (checked) return { checked };
+    const first = problems.find((problem) => problem.level === 'error')!;
+    throw new AtelierError('invalid_input', first.message, first.hint, { path: first.path, problems });
+  }
+
+  /** Steps of an algorithm on examples follow from their number; on rollouts they do not. */
+  async #rowCount(config: RunConfig, checked: Checked, sources: Sources): Promise<number> {
+    if (checked.needs.data === 'rollouts') return 0;
+    return (await prepareData(config, checked, sources)).data.rows.length;
+  }
+
+  pause(id: string): void {
+    const { live } = this.get(id);
+    if (!live)
+      throw new AtelierError('conflict', `The run is ${this.get(id).status}: there is nothing to pause.`);
+    live.control.want('pause');
+  }
+
+  resume(id: string): void {
+    const entry = this.get(id);
+    if (entry.live) {
+      entry.live.control.want('run');
+      return;
+    }
+    const { status } = entry;
+    if (status === 'queued') return;
+    if (!resumable.has(status))
+      throw new AtelierError('conflict', `A run that is ${status} cannot be resumed.`);
+    entry.write((store) => store.setStatus('queued'));
+    this.#queue.push(entry);
+    this.#pump();
+  }
+
+  stop(id: string): void {
+    const entry = this.get(id);
+    if (entry.live) {
+      entry.live.control.want('stop');
+      return;
+    }
+    const { status } = entry;
+    if (status !== 'queued' && status !== 'interrupted') {
+      throw new AtelierError('conflict', `The run has ended: it is ${status}.`);
+    }
+    this.#queue = this.#queue.filter((other) => other !== entry);
+    entry.write((store) =>
+      store.setStatus('stopped', status === 'queued' ? 'Stopped while it waited.' : undefined),
+    );
+  }
+
+  async remove(id: string): Promise<void> {
+    const entry = this.get(id);
+    if (entry.live) throw new AtelierError('conflict', 'The run is at work.', 'Stop it first.');
+    this.#queue = this.#queue.filter((other) => other !== entry);
+    this.#entries.delete(id);
+    entry.close();
+    await removeRunFolder(this.options.home, id);
+    entry.changed();
+  }
+
+  async rename(id: string, name: string): Promise<void> {
+    const entry = this.get(id);
+    const record = { ...entry.readable, name };
+    await writeRecord(entry.folder, record);
+    entry.record = record;
+    entry.changed();
+  }
+
+  /** Name of a run that works on a model or data set, or waits for it; null when it is free. */
+  uses(kind: 'model' | 'dataset', id: string): string | null {
+    const busy = [this.#active, ...this.#queue].find((entry) => {
+      const config = entry?.record?.config;
+      return kind === 'model' ? config?.model === id : config?.data.dataset === id;
+    });
+    return busy?.record?.name ?? null;
+  }
+
+  /** Committed checkpoints of all runs, of one model where it is given. */
+  adapters(model?: string): z.input<typeof Adapter>[] {
+    return this.all().flatMap((entry) => {
+      const { record } = entry;
+      if (!record || (model !== undefined && record.config.model !== model)) return [];
+      return entry.reader.checkpoints().map((checkpoint) => ({
+        run: entry.id,
+        runName: record.name,
+        checkpoint: checkpoint.step,
+        model: record.config.model,
+        step: checkpoint.step,
+        reward: checkpoint.reward,
+        bytes: checkpoint.bytes,
+        createdAt: checkpoint.at,
+      }));
+    });
+  }
+
+  status(): Pick<SystemStatus, 'activeRun' | 'queued'> {
+    const entry = this.#active;
+    const progress = entry?.live?.progress;
+    return {
+      activeRun: entry?.record
+        ? {
+            id: entry.id,
+            name: entry.record.name,
+            step: entry.reader.lastStep(),
+            steps: entry.record.steps,
+            status: entry.status,
+            etaSeconds: progress?.etaSeconds ?? null,
+          }
+        : null,
+      queued: this.#queue.length,
+    };
+  }
+
+  #pump(): void {
+    if (this.#active || this.#closing) return;
+    const entry = this.#queue.shift();
+    if (!entry) {
+      this.options.onWorking?.(null);
+      return;
+    }
+    this.#active = entry;
+    this.options.onWorking?.(entry.record!.name);
+    void execute(entry, this.options).finally(() => {
+      this.#active = null;
+      this.#pump();
+    });
+  }
+
+  /** Ends the work at hand, to be resumed; what waits stays waiting. */
+  async close(): Promise<void> {
+    this.#closing = true;
+    const live = this.#active?.live;
+    live?.control.want('close');
+    await live?.ended;
+    for (const entry of this.#entries.values()) entry.close();
+  }
+}
+
+/** Times the process died since the newest checkpoint. */
+function deaths(store: RunStore): number {
+  let count = 0;
+  for (let after = 0; ;) {
+    const rows = store.rowsAfter(after);
+    for (const row of rows) {
+      if (row.kind === 'checkpoint') count = 0;
+      if (row.kind === 'state' && row.status === 'interrupted') count++;
+      after = row.seq;
+    }
+    if (rows.length === 0) return count;
+  }
+}

@@ -1,0 +1,53 @@
+import type { Mapping } from '../../../shared/contract/datasets';
+import type { ExampleRow, PromptRow, Scorer, TextSide } from '../train';
+
+/** A model as a run or a chat needs it. */
+export interface UsableModel {
+  id: string;
+  name: string;
+  path: string;
+  /** Bytes of the weights in memory. */
+  bytes: number;
+  contextLength: number;
+  text: TextSide & {
+    /** One piece of text a token. */
+    pieces(ids: Int32Array): Promise<string[]>;
+  };
+  /** Identity of weights and template. */
+  hash: string;
+  templateHash: string;
+}
+
+/** A row that is not used, and why. */
+export interface LeftOut {
+  line: number;
+  message: string;
+}
+
+export interface Rows<Row> {
+  rows: Row[];
+  left: LeftOut[];
+}
+
+/** What runs take from models, data sets and rewards. All throw AtelierError for what is not there. */
+export interface Sources {
+  model(id: string): Promise<UsableModel>;
+  /** `maxTokens`: prompts with more are left out. */
+  prompts(
+    dataset: string,
+    options: { mapping: Mapping; model: UsableModel; maxTokens: number; limit?: number },
+  ): Promise<Rows<PromptRow>>;
+  examples(
+    dataset: string,
+    options: {
+      mapping: Mapping;
+      model: UsableModel;
+      maxTokens: number;
+      completionOnly: boolean;
+      limit?: number;
+    },
+  ): Promise<Rows<ExampleRow>>;
+  reward(id: string): Promise<{ code: string }>;
+  /** Compiles the code; problems are `invalid_input`. */
+  scorer(code: string): Promise<Scorer>;
+}

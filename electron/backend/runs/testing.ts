@@ -1,0 +1,107 @@
+import { once } from 'node:events';
+import { MessageChannel } from 'node:worker_threads';
+import type { EngineModule } from '../../../native/face';
+import { contract } from '../../../shared/contract';
+import type { RunConfigInput, FollowItem } from '../../../shared/contract/runs';
+import { createClient, domPort, serve } from '../../../shared/rpc';
+import { EngineHost, Log, SettingsFile } from '../system';
+import { scriptedEngine, scriptedModel, scriptedText, type ScriptedEngine } from '../testing/scripted-engine';
+import { exactSum, sums } from '../train/testing';
+import { Runs } from './runs';
+import type { Sources } from './sources';
+import { runVerbs } from './verbs';
+
+export const scriptedSources: Sources = {
+  model: async (id) => ({
+    id,
+    name: 'Scripted',
+    path: '/scripted',
+    bytes: 4000,
+    contextLength: 256,
+    text: { ...scriptedText, pieces: async (ids) => Array.from(ids, (c) => String.fromCharCode(c)) },
+    hash: 'scripted',
+    templateHash: 'none',
+  }),
+  prompts: async (dataset, { limit }) => ({
+    rows: dataset === 'held' ? sums(limit ?? 8, 50) : sums(13),
+    left: dataset === 'sums-with-faults' ? [{ line: 14, message: 'no prompt' }] : [],
+  }),
+  examples: async () => ({ rows: [], left: [] }),
+  reward: async () => ({ code: 'export default () => 1;' }),
+  scorer: async () => exactSum,
+};
+
+export interface Backend {
+  runs: Runs;
+  client: ReturnType<typeof createClient<typeof contract>>;
+  engine: ScriptedEngine;
+  close(): Promise<void>;
+}
+
+/** Runs of a data folder behind the wire, with the scripted engine. */
+export async function openBackend(
+  home: string,
+  more: { engine?: ScriptedEngine; restarted?: boolean; sources?: Partial<Sources> } = {},
+): Promise<Backend> {
+  const engine = more.engine ?? scriptedEngine();
+  const module = { createEngine: () => engine } as unknown as EngineModule;
+  const options = {
+    home,
+    sources: { ...scriptedSources, ...more.sources },
+    engineHost: new EngineHost(
+      'cpu',
+      () => module,
+      () => null,
+    ),
+    settings: await SettingsFile.open(home),
+    log: new Log(home),
+    provenance: { version: 'test' },
+    restarted: more.restarted ?? false,
+    spawn: () => Promise.reject(new Error('no processes here')),
+    roots: () => [],
+  };
+  const runs = await Runs.open(options);
+  const { port1, port2 } = new MessageChannel();
+  serve(contract, { runs: runVerbs(runs, options) } as never, domPort(port1 as never), { checkOutput: true });
+  const near = domPort(port2 as never);
+  return {
+    runs,
+    client: createClient(contract, near),
+    engine,
+    async close() {
+      const closed = once(port1, 'close');
+      near.close();
+      await closed;
+      await runs.close();
+    },
+  };
+}
+
+export const grpoRun = (more: Partial<RunConfigInput> = {}): RunConfigInput => ({
+  name: 'Sums with care',
+  algorithm: 'grpo',
+  model: scriptedModel.family,
+  data: { dataset: 'sums', heldOut: { dataset: 'held', rows: 8 } },
+  reward: { id: 'exact' },
+  params: { steps: 8, learningRate: 0.3, maxNewTokens: 32 },
+  checkpointEvery: 3,
+  ...more,
+});
+
+/** Items until one that ends it, that one included. */
+export async function until(
+  items: AsyncIterable<FollowItem>,
+  last: (item: FollowItem) => boolean,
+): Promise<FollowItem[]> {
+  const taken: FollowItem[] = [];
+  for await (const item of items) {
+    taken.push(item);
+    if (last(item)) break;
+  }
+  return taken;
+}
+
+export const isStatus =
+  (...wanted: string[]) =>
+  (item: FollowItem): boolean =>
+    item.kind === 'state' && wanted.includes(item.status);
