@@ -76,7 +76,7 @@ export default {
 
     // backend
     ...layers('backend', 'electron/backend', [
-      ['text', 'datasets', 'rewards', 'models', 'system', 'store'],
+      ['text', 'datasets', 'rewards', 'models', 'places', 'system', 'store'],
       ['train', 'chat', 'agent', 'serve'],
       ['runs'],
       ['transport'],

@@ -24,7 +24,7 @@ const violations: Record<string, [from: string, to: string]> = {
   'renderer-data-not-view': ['renderer/src/data/a.ts', '../components/target'],
   'renderer-screen-not-screen': ['renderer/src/screens/chat/a.ts', '../home/target'],
   'only-renderer-data-touches-the-client': ['renderer/src/app/c.ts', '../../../shared/rpc/target'],
-  'backend-text-datasets-rewards-models-system-store-imports-upwards': [
+  'backend-text-datasets-rewards-models-places-system-store-imports-upwards': [
     'electron/backend/text/a.ts',
     '../train/index',
   ],

@@ -42,7 +42,8 @@ export async function checkMac() {
     ...['ar', 'ranlib'].map((tool) => `-DCMAKE_${tool.toUpperCase()}=${join(bin, tool)}`),
     // Nothing of this build is run: without optimisation it is done in half the time.
     '-DCMAKE_BUILD_TYPE=Debug',
-    '-DCMAKE_CXX_FLAGS_DEBUG=-O0',
+    // zig's float.h gives nothing once its math.h has come first.
+    '-DCMAKE_CXX_FLAGS_DEBUG=-O0 -include __float_float.h',
     '-DATELIER_DEVICE=metal',
     `-DMLX_ROOT=${join(mlx, 'mlx')}`,
     `-DADDON_DIR=${join(dir, 'addon')}`,
