@@ -220,15 +220,18 @@ export interface OptimizerSpec {
 
 export interface StepRequest {
   optimizer: OptimizerId;
-  /**
-   * Rows that the caller knows to add nothing to the loss may be left out, where the program takes its
-   * normalisers as inputs. No rows at all: the gradient is zero, the optimiser still moves by its momentum.
-   */
+  /** No rows, or all skipped: the gradient is zero and the optimiser still moves by its momentum. */
   rows: Rows;
   /** [N] trajectory of each row, 0..S-1; default: each row its own. */
   trajectories?: Int32Array;
   /** [S] group of each trajectory; default: all in group 0. Counted for the constant `groups`. */
   groups?: Int32Array;
+  /**
+   * [S] 1: the trajectory counts in the whole step's numbers (tokens, sequences, groups) but is not
+   * forwarded: neither the loss nor a metric sees it. For what the caller knows to add nothing to the loss,
+   * e.g. GRPO's group of equal rewards. Refused where the program's trajectories interact.
+   */
+  skip?: Uint8Array;
   /** JSON of a LossProgram (shared/program). */
   program: string;
   /** Every input the program names and the engine does not make: [T], [S], [S/n] or one number. */

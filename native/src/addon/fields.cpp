@@ -175,6 +175,10 @@ std::vector<uint32_t> Fields::uint32s(const char* key) const {
   return copy<uint32_t>(get(key), key, napi_uint32_array, "Uint32Array");
 }
 
+std::vector<uint8_t> Fields::bytes(const char* key) const {
+  return copy<uint8_t>(get(key), key, napi_uint8_array, "Uint8Array");
+}
+
 std::vector<std::vector<int32_t>> Fields::list_of_int32s(const char* key) const {
   auto value = get(key);
   if (!value.IsArray()) {

@@ -37,6 +37,7 @@ class Fields {
 
   std::vector<int32_t> int32s(const char* key) const;
   std::vector<uint32_t> uint32s(const char* key) const;
+  std::vector<uint8_t> bytes(const char* key) const;
   std::vector<std::vector<int32_t>> list_of_int32s(const char* key) const;
   std::map<std::string, std::vector<float>> named_floats(const char* key) const;
   std::vector<int> list_of_integers(const char* key) const;

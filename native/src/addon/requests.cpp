@@ -128,6 +128,9 @@ StepRequest read_step(const Fields& request) {
   result.rows = read_rows(request);
   result.trajectories = int32s_or_none(request, "trajectories");
   result.groups = int32s_or_none(request, "groups");
+  if (request.has("skip")) {
+    result.skip = request.bytes("skip");
+  }
   result.program = request.text("program");
   result.inputs = request.named_floats("inputs");
   result.temperature = temperature_above_zero(request);

@@ -53,16 +53,29 @@ Objective::Objective(
     const std::vector<int32_t>& targets,
     std::vector<int32_t> trajectories,
     const std::vector<int32_t>& groups,
+    std::vector<uint8_t> skip,
     Numbers inputs)
     : program_(program::Program::parse(program_json)),
       targets_(targets),
       trajectories_(std::move(trajectories)),
+      skip_(std::move(skip)),
       inputs_(std::move(inputs)) {
   if (trajectories_.empty()) {
     trajectories_ = own_trajectories(targets.size());
   }
   layout_ = program::Layout::of_rows(targets_, trajectories_);
   counts_ = count_all(layout_.trajectories, groups);
+  if (skip_.empty()) {
+    skip_.assign(layout_.trajectories, 0);
+  }
+  if (skip_.size() != static_cast<size_t>(layout_.trajectories)) {
+    fail("skip has " + std::to_string(skip_.size()) + " entries for " + std::to_string(layout_.trajectories) +
+         " trajectories");
+  }
+  bool skips = std::any_of(skip_.begin(), skip_.end(), [](uint8_t s) { return s != 0; });
+  if (skips && (program_.unit() != 1 || !program_.prepass_quantities().empty())) {
+    fail("skip: this program's trajectories interact, so none can be left out");
+  }
   for (const auto& name : program_.engine_quantities()) {
     if (name != "logp" && name != "entropy") {
       fail("program: the engine does not make '" + name + "' yet; it makes logp and entropy");
@@ -89,7 +102,9 @@ std::vector<std::vector<int>> Objective::units() const {
   int each = program_.unit() == 0 ? std::max(1, static_cast<int>(counts_.sequences)) : program_.unit();
   std::map<int, std::vector<int>> by_unit;
   for (size_t row = 0; row < trajectories_.size(); row++) {
-    by_unit[trajectories_[row] / each].push_back(static_cast<int>(row));
+    if (!skip_[trajectories_[row]]) {
+      by_unit[trajectories_[row] / each].push_back(static_cast<int>(row));
+    }
   }
   std::vector<std::vector<int>> units;
   for (auto& [unit, rows] : by_unit) {

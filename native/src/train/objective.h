@@ -31,7 +31,7 @@ struct MicroInputs {
 class Objective {
  public:
   /**
-   * trajectories [N] (empty: each row its own), groups [S] (empty: all in one).
+   * trajectories [N] (empty: each row its own), groups [S] (empty: all in one), skip [S] (empty: none).
    * Throws invalid_argument that names the field.
    */
   Objective(
@@ -39,12 +39,13 @@ class Objective {
       const std::vector<int32_t>& targets,
       std::vector<int32_t> trajectories,
       const std::vector<int32_t>& groups,
+      std::vector<uint8_t> skip,
       Numbers inputs);
 
   const program::Program& program() const {
     return program_;
   }
-  /** Rows that have to stay together. */
+  /** Rows that have to stay together; those of skipped trajectories are in none. */
   std::vector<std::vector<int>> units() const;
   /** Engine quantities that prepass needs, and the step itself. */
   bool needs(const std::string& quantity) const;
@@ -61,6 +62,7 @@ class Objective {
   std::vector<int64_t> offsets_;
   std::vector<int32_t> trajectories_;
   Numbers inputs_;
+  std::vector<uint8_t> skip_;
   program::Layout layout_;
   program::Counts counts_;
   std::vector<double> scalars_;

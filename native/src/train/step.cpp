@@ -109,12 +109,15 @@ Gradients gradients(
       result.tokens += request.rows.lengths[row];
     }
   }
+  if (result.by_master.empty()) {
+    result.by_master = zeros_like(masters);
+  }
   return result;
 }
 
 StepResult train_step(Optimizer& optimizer, const StepRequest& request, const std::atomic<bool>& cancelled) {
   Objective objective(
-      request.program, request.rows.targets(), request.trajectories, request.groups, request.inputs);
+      request.program, request.rows.targets(), request.trajectories, request.groups, request.skip, request.inputs);
   auto grads = gradients(optimizer.trainable, objective, request, cancelled);
   StepResult result;
   result.loss = grads.loss;

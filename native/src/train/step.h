@@ -9,12 +9,14 @@
 namespace atelier {
 
 struct StepRequest {
-  /** None at all: the gradient is zero. */
+  /** None, or all skipped: the gradient is zero. */
   Rows rows;
   /** [N] trajectory of each row; empty: each row its own. */
   std::vector<int32_t> trajectories;
   /** [S] group of each trajectory; empty: all in one. */
   std::vector<int32_t> groups;
+  /** [S] 1: counts, but is not forwarded; empty: none. */
+  std::vector<uint8_t> skip;
   /** JSON of a loss program. */
   std::string program;
   Numbers inputs;
