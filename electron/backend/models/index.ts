@@ -1,0 +1,2 @@
+export type { Inspection } from './inspection';
+export { ModelRegistry, type ModelOptions, type OpenModel } from './registry';

@@ -1,0 +1,90 @@
+import { createHash } from 'node:crypto';
+import { readFile, readdir, stat } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import type { EngineModule } from '../../../native/face';
+import { AtelierError } from '../../../shared/rpc/errors';
+import { fileInside } from '../places';
+import { folderSource } from '../text';
+import { families, unsupported } from './families';
+import { elements, whole, type Inspection } from './inspection';
+
+type Json = Record<string, unknown>;
+
+/** config.json, tokenizer, template and safetensors headers of a model folder. */
+export async function inspectFolder(
+  dir: string,
+  engine: Pick<EngineModule, 'readSafetensorsHeader'>,
+): Promise<Inspection> {
+  const configText = await readFile(join(dir, 'config.json'), 'utf8').catch(() => null);
+  if (configText === null) {
+    throw new AtelierError(
+      'invalid_file',
+      `${basename(dir)} has no config.json: it is not a model folder.`,
+      'Choose the folder that holds config.json, tokenizer.json and the .safetensors files.',
+    );
+  }
+  const config = object(configText, 'config.json');
+  const files = await weightFiles(dir);
+  const hash = createHash('sha256').update(configText);
+  let parameters = 0;
+  let bytes = 0;
+  const tied = config['tie_word_embeddings'] === true;
+  for (const file of files) {
+    const path = await fileInside(dir, file);
+    bytes += (await stat(path)).size;
+    for (const [name, { dtype, shape }] of Object.entries(engine.readSafetensorsHeader(path))) {
+      hash.update(`${name} ${dtype} ${shape.join('x')}\n`);
+      if (!(tied && name === 'lm_head.weight')) parameters += elements(shape);
+    }
+  }
+  hash.update(String(bytes));
+  const source = await folderSource(dir);
+  const type = String(config['model_type'] ?? '');
+  return {
+    unsupported: unsupported(config),
+    family: Object.hasOwn(families, type) ? type : null,
+    parameters,
+    bytes,
+    contextLength: whole(config['max_position_embeddings']),
+    vocabularySize: whole(config['vocab_size']),
+    hiddenSize: whole(config['hidden_size']),
+    layers: whole(config['num_hidden_layers']),
+    hasChatTemplate: source.template !== null,
+    fingerprint: hash.digest('hex'),
+  };
+}
+
+async function weightFiles(dir: string): Promise<string[]> {
+  const names = await readdir(dir);
+  if (names.includes('model.safetensors.index.json')) {
+    const index = object(
+      await readFile(join(dir, 'model.safetensors.index.json'), 'utf8'),
+      'model.safetensors.index.json',
+    );
+    const map = index['weight_map'];
+    const listed = typeof map === 'object' && map !== null ? Object.values(map as Json) : [];
+    if (listed.length === 0 || !listed.every((name) => typeof name === 'string')) {
+      throw new AtelierError('invalid_file', 'model.safetensors.index.json has no weight_map of file names.');
+    }
+    return [...new Set(listed as string[])].sort();
+  }
+  if (names.includes('model.safetensors')) return ['model.safetensors'];
+  const pickled = names.find((name) => /\.(bin|pt|pth|ckpt)$/.test(name));
+  throw new AtelierError(
+    'unsupported',
+    pickled
+      ? `${basename(dir)} has its weights in ${pickled}, a format that can run code when it is opened.`
+      : `${basename(dir)} has no model.safetensors.`,
+    'Convert it once with transformers: AutoModelForCausalLM.from_pretrained(folder).save_pretrained(folder).',
+  );
+}
+
+function object(text: string, name: string): Json {
+  try {
+    const value: unknown = JSON.parse(text);
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Json;
+  } catch (error) {
+    throw new AtelierError('invalid_file', `${name} is not JSON: ${(error as Error).message}.`);
+  }
+  throw new AtelierError('invalid_file', `${name} is not a JSON object.`);
+}

@@ -1,0 +1,186 @@
+import { cp, mkdir, mkdtemp, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { engineModule } from '../../../native';
+import { Roots } from '../places';
+import { fixturePath } from '../text/testing';
+import { ModelRegistry } from './registry';
+
+let base: string;
+let registry: ModelRegistry;
+const engine = engineModule('cpu');
+const make = () =>
+  new ModelRegistry({
+    home: join(base, 'home'),
+    bundled: join(base, 'bundled'),
+    roots: new Roots([base]),
+    engine,
+  });
+
+/** A model folder as transformers writes one: a fixture's weights with the fixtures' small tokenizer. */
+async function folder(name: string, model = 'qwen3_tied'): Promise<string> {
+  const path = join(base, name);
+  await cp(fixturePath(`models/${model}`), path, { recursive: true });
+  await cp(fixturePath('tokenizers/tiny_bpe'), path, { recursive: true });
+  return path;
+}
+
+async function edit(path: string, change: (config: Record<string, unknown>) => void): Promise<void> {
+  const config = JSON.parse(await readFile(join(path, 'config.json'), 'utf8')) as Record<string, unknown>;
+  change(config);
+  await writeFile(join(path, 'config.json'), JSON.stringify(config));
+}
+
+beforeEach(async () => {
+  base = await mkdtemp(join(tmpdir(), 'atelier-models-'));
+  await mkdir(join(base, 'bundled'));
+  registry = make();
+});
+
+describe('a model folder', () => {
+  test('is described without its weights, kept by id, and found again', async () => {
+    const path = await folder('Tiny Qwen');
+    const model = await registry.add({ path });
+    expect(model).toMatchObject({
+      id: 'tiny-qwen',
+      name: 'Tiny Qwen',
+      source: 'added',
+      format: 'safetensors',
+      state: 'ready',
+      family: 'qwen3',
+      hiddenSize: 64,
+      vocabularySize: 512,
+      hasChatTemplate: true,
+    });
+    expect(model.parameters).toBeGreaterThan(100_000);
+    expect(await make().list()).toEqual([model]);
+    expect((await registry.add({ path })).id).toBe('tiny-qwen');
+    expect((await registry.add({ path: await folder('Tiny qwen 2'), name: 'Tiny Qwen' })).id).toBe(
+      'tiny-qwen-2',
+    );
+  });
+
+  test('the engine counts the same parameters', async () => {
+    const path = await folder('m');
+    const { parameters, bytes } = await registry.add({ path });
+    const running = engine.createEngine({ device: 'cpu' });
+    const info = await running.loadModel(path);
+    expect(info.parameters).toBe(parameters);
+    expect(bytes).toBeGreaterThan(info.parameters);
+    await running.close();
+  });
+
+  test('opens with all that training needs', async () => {
+    const { id } = await registry.add({ path: await folder('m') });
+    const open = await registry.open(id);
+    expect(open).toMatchObject({ id: 'm', templateHash: open.text.template?.hash });
+    expect([...open.stopIds]).toEqual([open.text.tokenizer.id('<|im_end|>')]);
+    expect(open.contextLength).toBeGreaterThan(0);
+    expect(open.fingerprint).toMatch(/^[0-9a-f]{64}$/);
+  });
+
+  test('that cannot be reached is offline with what was known, and comes back', async () => {
+    const path = await folder('m');
+    const { id, parameters } = await registry.add({ path });
+    await rename(path, `${path}-away`);
+    expect(await registry.list()).toMatchObject([{ id, state: 'offline', parameters, family: 'qwen3' }]);
+    await expect(registry.open(id)).rejects.toMatchObject({ code: 'unavailable' });
+    await rename(`${path}-away`, path);
+    expect(await registry.get(id)).toMatchObject({ state: 'ready' });
+    await registry.remove(id);
+    expect(await registry.list()).toEqual([]);
+    expect(await readFile(join(path, 'config.json'), 'utf8')).toContain('qwen3');
+  });
+
+  test.each([
+    [
+      'another family',
+      (c: Record<string, unknown>) => (c['model_type'] = 'gemma3_text'),
+      /"gemma3_text" is not supported/,
+    ],
+    ['quantised weights', (c: Record<string, unknown>) => (c['quantization_config'] = {}), /Quantised/],
+    ['its own code', (c: Record<string, unknown>) => (c['auto_map'] = {}), /own code/],
+    ['other rope', (c: Record<string, unknown>) => (c['rope_parameters'] = { rope_type: 'yarn' }), /"yarn"/],
+    [
+      'a name of the prototype',
+      (c: Record<string, unknown>) => (c['model_type'] = 'constructor'),
+      /"constructor"/,
+    ],
+  ])('with %s is listed with its reason and does not open', async (_, change, reason) => {
+    const path = await folder('m');
+    await edit(path, change);
+    const model = await registry.add({ path });
+    expect(model).toMatchObject({ state: 'unsupported', reason: expect.stringMatching(reason) as string });
+    await expect(registry.open(model.id)).rejects.toThrow(reason);
+  });
+
+  test.each([
+    ['no config', (path: string) => rm(join(path, 'config.json')), /no config\.json/],
+    ['no tokenizer', (path: string) => rm(join(path, 'tokenizer.json')), /no tokenizer\.json/],
+    ['no weights', (path: string) => rm(join(path, 'model.safetensors')), /no model\.safetensors/],
+    [
+      'pickled weights',
+      (path: string) => rename(join(path, 'model.safetensors'), join(path, 'model.bin')),
+      /can run code/,
+    ],
+    [
+      'hostile weights',
+      (path: string) => writeFile(join(path, 'model.safetensors'), hostile()),
+      /model\.safetensors/,
+    ],
+    [
+      'shards outside',
+      (path: string) => writeFile(join(path, 'model.safetensors.index.json'), '{"weight_map":{"a":"../x"}}'),
+      /leads out/,
+    ],
+    [
+      'a broken config',
+      (path: string) => writeFile(join(path, 'config.json'), '{'),
+      /config\.json is not JSON/,
+    ],
+  ])('with %s is refused, and nothing is kept', async (_, spoil, reason) => {
+    const path = await folder('m');
+    await spoil(path);
+    await expect(registry.add({ path })).rejects.toThrow(reason);
+    expect(await registry.list()).toEqual([]);
+  });
+});
+
+test('a GGUF file that is none is refused by the engine', async () => {
+  const path = join(base, 'x.gguf');
+  await writeFile(path, 'GGUF but not really');
+  await expect(registry.add({ path })).rejects.toMatchObject({ code: 'invalid_file' });
+  await writeFile(join(base, 'x.bin'), '');
+  await expect(registry.add({ path: join(base, 'x.bin') })).rejects.toMatchObject({ code: 'unsupported' });
+});
+
+test('nothing outside the roots is added, by link or by path', async () => {
+  const elsewhere = await mkdtemp(join(tmpdir(), 'atelier-elsewhere-'));
+  await cp(await folder('m'), join(elsewhere, 'm'), { recursive: true });
+  await symlink(join(elsewhere, 'm'), join(base, 'link'));
+  await expect(registry.add({ path: join(base, 'link') })).rejects.toMatchObject({ code: 'forbidden' });
+  await expect(registry.add({ path: elsewhere })).rejects.toMatchObject({ code: 'forbidden' });
+});
+
+test('bundled models have name and words from their card, and stay', async () => {
+  const path = await folder('bundled/abacus');
+  await writeFile(
+    join(path, 'README.md'),
+    '---\nlicense: apache-2.0\n---\n\n# Abacus\n\nA small\nmodel.\n\nMore.\n',
+  );
+  expect(await registry.list()).toMatchObject([
+    { id: 'abacus', name: 'Abacus', description: 'A small model.', source: 'bundled', state: 'ready' },
+  ]);
+  await expect(registry.remove('abacus')).rejects.toMatchObject({ code: 'forbidden' });
+});
+
+/** A header whose shape's product wraps around 2^64. */
+function hostile(): Buffer {
+  const header = JSON.stringify({
+    w: { dtype: 'F32', shape: [65536, 65536, 65536, 65536], data_offsets: [0, 0] },
+  });
+  const size = Buffer.alloc(8);
+  size.writeBigUInt64LE(BigInt(header.length));
+  return Buffer.concat([size, Buffer.from(header)]);
+}
