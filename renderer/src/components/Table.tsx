@@ -8,7 +8,13 @@ export interface ColumnSpec<R> {
   /** Right-aligned with tabular figures. */
   numeric?: boolean;
   width?: number | string;
+  /** Left out where there is little room. */
+  spare?: boolean;
   cell: (row: R, index: number) => ReactNode;
+}
+
+function cellClass({ numeric, spare }: { numeric?: boolean; spare?: boolean }): string {
+  return classes(numeric === true && styles.numeric, spare === true && styles.spare);
 }
 
 /** A plain table. The first column's content carries the row's link, where it has one. */
@@ -39,7 +45,7 @@ export function Table<R>({
               <th
                 key={column.key}
                 scope="col"
-                className={column.numeric === true ? styles.numeric : undefined}
+                className={cellClass(column)}
                 style={column.width === undefined ? undefined : { width: column.width }}
               >
                 {column.header}
@@ -51,7 +57,7 @@ export function Table<R>({
           {rows.map((row, index) => (
             <tr key={rowKey(row, index)}>
               {columns.map((column) => (
-                <td key={column.key} className={column.numeric === true ? styles.numeric : undefined}>
+                <td key={column.key} className={cellClass(column)}>
                   {column.cell(row, index)}
                 </td>
               ))}

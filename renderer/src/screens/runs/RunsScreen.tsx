@@ -160,6 +160,7 @@ export function RunsScreen({ search }: { search: RunsSearch }) {
                 },
                 {
                   key: 'bytes',
+                  spare: true,
                   header: 'Disk',
                   numeric: true,
                   width: 80,
@@ -167,6 +168,7 @@ export function RunsScreen({ search }: { search: RunsSearch }) {
                 },
                 {
                   key: 'at',
+                  spare: true,
                   header: 'Started',
                   numeric: true,
                   width: 100,

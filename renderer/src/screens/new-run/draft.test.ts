@@ -1,0 +1,42 @@
+import { expect, test } from 'vitest';
+import { ALGORITHMS, fields } from '../../../../shared/algorithms';
+import { RunConfig } from '../../../../shared/contract/runs';
+import { datasetsSample, modelsSample } from './testing/library';
+import { Draft, emptyDraft, fromConfig, resolve, toConfig } from './draft';
+
+const library = { models: modelsSample, datasets: datasetsSample, rewards: [] };
+
+test('an untouched form already is a whole, valid configuration', () => {
+  const draft = emptyDraft();
+  const config = toConfig(draft, resolve(draft, library))!;
+  expect(RunConfig.safeParse(config).error).toBeUndefined();
+  expect(config.model).toBe('adder');
+  expect(config.data.dataset).toBe('sums');
+  expect(config.data.heldOut).toEqual({ dataset: 'sums-held-out', rows: 128 });
+});
+
+test.each(ALGORITHMS.map((algorithm) => [algorithm.key, algorithm] as const))(
+  'every setting of %s comes from its schema, and its defaults are valid',
+  (_key, algorithm) => {
+    const draft = { ...emptyDraft(), algorithm: algorithm.key };
+    const config = toConfig(draft, resolve(draft, library))!;
+    expect(Object.keys(config.params!)).toEqual(fields(algorithm).map((field) => field.key));
+    expect(algorithm.params.safeParse(config.params).error).toBeUndefined();
+    for (const field of fields(algorithm)) expect(field.help, field.key).not.toBe('');
+  },
+);
+
+test('trying another algorithm keeps what was set for the first', () => {
+  const draft: Draft = { ...emptyDraft(), params: { grpo: { steps: 7 } } };
+  const other = { ...draft, algorithm: 'sft' };
+  expect(toConfig(other, resolve(other, library))!.params).not.toHaveProperty('steps');
+  expect(toConfig(draft, resolve(draft, library))!.params).toMatchObject({ steps: 7 });
+});
+
+test('a draft survives being stored, and repeats a run', () => {
+  const draft = emptyDraft();
+  const config = toConfig(draft, resolve(draft, library))!;
+  const again = fromConfig(config);
+  expect(Draft.parse(JSON.parse(JSON.stringify(again)))).toEqual(again);
+  expect(toConfig(again, resolve(again, library))!.params).toEqual(config.params);
+});

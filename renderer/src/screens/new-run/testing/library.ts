@@ -1,0 +1,48 @@
+import type { Dataset, Model } from '../../../data/library';
+
+export const modelsSample: Model[] = [
+  {
+    id: 'adder',
+    name: 'Adder',
+    source: 'bundled',
+    format: 'safetensors',
+    path: 'models/adder',
+    state: 'ready',
+    family: 'qwen3',
+    parameters: 1e6,
+    bytes: 2e6,
+    contextLength: 256,
+    vocabularySize: 512,
+    hiddenSize: 128,
+    layers: 4,
+    hasChatTemplate: true,
+    addedAt: 0,
+  },
+];
+
+const dataset = (id: string, part: Partial<Dataset>): Dataset => ({
+  id,
+  name: id,
+  source: 'bundled',
+  path: `datasets/${id}.jsonl`,
+  state: 'ready',
+  rows: 100,
+  bytes: 1000,
+  columns: [{ name: 'prompt', type: 'string', filled: 1, sample: '1 + 1' }],
+  type: 'prompt-only',
+  suggestedMapping: { prompt: 'prompt' },
+  problems: { count: 0, first: [] },
+  heldOut: null,
+  suggestedReward: null,
+  addedAt: 0,
+  ...part,
+});
+
+export const datasetsSample: Dataset[] = [
+  dataset('answers', {
+    type: 'prompt-completion',
+    suggestedMapping: { prompt: 'prompt', completion: 'answer' },
+  }),
+  dataset('sums', { heldOut: 'sums-held-out', suggestedReward: 'right-sum' }),
+  dataset('sums-held-out', {}),
+];
