@@ -81,7 +81,7 @@ export function clipMetrics(p: ProgramBuilder, loss: Mask, low: Mask, high: Mask
   p.greatest('clip_ratio/high_max', highSeq, has);
 }
 
-function trl(c: Json, inputs: Json): LossProgram {
+export function trlProgram(c: Json, inputs: Json): LossProgram {
   const p = new ProgramBuilder();
   const loss = p.mask('loss', 'T');
   const logp = p.engine('logp', loss);
@@ -130,7 +130,7 @@ export function trlCase(fixture: Json, c: Json, gmpo?: (config: Json) => LossPro
   const mask = flat(inputs[config.mask] ?? inputs.mask);
   const perToken = Array.isArray(inputs.advantages[0]);
   const isOurs = !gmpo && isProduct(config) && !perToken && !inputs.importance_sampling_ratio;
-  const program = gmpo ? gmpo(config) : isOurs ? product(config) : trl(config, inputs);
+  const program = gmpo ? gmpo(config) : isOurs ? product(config) : trlProgram(config, inputs);
   const old = c.name === 'dapo_on_policy_old_is_current' ? inputs.logprobs : inputs.old_logprobs;
   const accumulation = config.gradient_accumulation_steps ?? 1;
   const items = ((config.num_items_in_batch ?? 1) * accumulation) / (config.steps_per_generation ?? 1);

@@ -79,7 +79,7 @@ function pairLoss(name: string, c: Json, s: Pair): Num {
   return table[name]();
 }
 
-function dpoProgram(c: Json): LossProgram {
+export function dpoProgram(c: Json): LossProgram {
   const p = new ProgramBuilder();
   const loss = p.mask('loss', 'T');
   const pick = (x: Num, k: number) => x.part(k, 2);

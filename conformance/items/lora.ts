@@ -1,0 +1,103 @@
+import type { Context } from '../context';
+import { Comparer } from '../losses/compare';
+import type { Json } from '../losses/case';
+import type { Line } from '../report';
+import { readTensors, type Tensor } from '../safetensors';
+import { byFolder, lineOf, together, type Item } from './item';
+import { gradients } from './models';
+import { entriesAt, matrix, pairsOf, toRows, unpadded } from './rows';
+
+const BUILT = /^lora\/(llama3_rope|qwen3_tied)\/(?!dora\/)/;
+
+/** PEFT's merge: W + scale B A, in f64. */
+function merged(weight: Tensor, a: Tensor, b: Tensor, scale: number): Float64Array {
+  const [out, inn] = weight.shape;
+  const rank = a.shape[0];
+  const result = Float64Array.from(weight.data);
+  for (let o = 0; o < out; o++)
+    for (let r = 0; r < rank; r++) {
+      const factor = scale * b.data[o * rank + r];
+      for (let i = 0; i < inn; i++) result[o * inn + i] += factor * a.data[r * inn + i];
+    }
+  return result;
+}
+
+async function runAdapter(ctx: Context, folder: string, paths: string[]): Promise<Line[]> {
+  const io: Json = ctx.json(`${folder}/io.json`);
+  const tensors = ctx.tensors(`${folder}/io.safetensors`);
+  const base = `models/${folder.split('/')[1]}`;
+  const inputs = ctx.tensors(`${base}/io.safetensors`);
+  const { engine } = ctx;
+  const model = (await engine.loadModel(ctx.path(base))).id;
+  const adapter = await engine.loadAdapter(model, ctx.path(folder));
+
+  const outputs = new Comparer(2e-4);
+  const plain = matrix(inputs['nopad.input_ids']);
+  const logits = await engine.logits({ model, adapter: adapter.id, rows: toRows(plain), positions: 'all' });
+  outputs.numbers('nopad.logits', logits, tensors['nopad.logits'].data);
+  const mask = matrix(inputs['left.attention_mask']);
+  const left = unpadded(matrix(inputs['left.input_ids']), mask);
+  const { logp } = await engine.score({ model, adapter: adapter.id, rows: toRows(left) });
+  outputs.numbers('left.logprobs', logp, entriesAt(tensors['left.logprobs'], pairsOf(mask)));
+  // An adapter beside its base has to say what the merged weights say.
+  const last = tensors['merged.nopad.last_logits'];
+  const [b, n, v] = last.shape;
+  const ends = Array.from({ length: b }, (_, i) => {
+    const to = (i + 1) * plain[0].length * v;
+    return Array.from(logits.slice(to - n * v, to));
+  });
+  outputs.numbers('merged.nopad.last_logits', ends.flat(), last.data);
+
+  const lora = readTensors(ctx.path(`${folder}/adapter_model.safetensors`));
+  const weights = Object.keys(tensors).filter((k) => k.startsWith('merged.model.'));
+  if (weights.length > 0) {
+    const original = readTensors(ctx.path(`${base}/model.safetensors`));
+    for (const key of weights) {
+      const name = key.slice('merged.'.length).replace(/\.weight$/, '');
+      const module = adapter.modules.find((m) => m.name === name);
+      const [a, up] = ['A', 'B'].map((ab) => lora[`base_model.model.${name}.lora_${ab}.weight`]);
+      if (!module || !a || !up) outputs.result.failures.push(`${key}: the adapter does not reach ${name}`);
+      else outputs.numbers(key, merged(original[`${name}.weight`], a, up, module.scale), tensors[key].data);
+    }
+  }
+  const scales = [...new Set(adapter.modules.map((m) => m.scale))].sort((x, y) => x - y);
+  const exact = new Comparer(1e-6);
+  exact.numbers('scaling', scales, io.scaling);
+
+  const gradient = new Comparer(1e-5, 1e-3);
+  const keys = Object.keys(tensors).filter((k) => k.startsWith('grad.'));
+  if (keys.length > 0) {
+    const right = unpadded(matrix(inputs['right.input_ids']), matrix(inputs['right.attention_mask']));
+    const got = await gradients(ctx, { kind: 'adapter', adapter: adapter.id }, right);
+    outputs.numbers('train_loss', [got.loss], [io.train_loss]);
+    gradient.numbers('train_grad_global_l2', [got.gradNorm], [io.train_grad_global_l2]);
+    for (const key of keys)
+      gradient.numbers(key, got.byName[key.slice('grad.'.length)]?.data ?? [], tensors[key].data);
+  }
+  await engine.unloadAdapter(adapter.id);
+  await engine.unloadModel(model);
+
+  return paths.map((path) => {
+    if (path.endsWith('io.json')) return lineOf(path, io.source, exact);
+    if (!path.endsWith('io.safetensors')) return lineOf(path, io.source, outputs);
+    const line = lineOf(path, io.source, outputs);
+    if (keys.length === 0) return line;
+    const failures = [...outputs.result.failures, ...gradient.result.failures];
+    return {
+      ...line,
+      tolerance: `${line.tolerance}; gradients 1e-5 + 1e-3 relative (${gradient.result.maxError.toExponential(1)})`,
+      ...(failures.length > 0 && { status: 'fail' as const, detail: failures.slice(0, 3).join('; ') }),
+    };
+  });
+}
+
+export const lora: Item = {
+  name: 'lora',
+  owns: (path) => BUILT.test(path),
+  async run(ctx, paths) {
+    const lines: Line[] = [];
+    for (const [folder, files] of byFolder(paths, 3))
+      lines.push(...(await together(files, () => runAdapter(ctx, folder, files))));
+    return lines;
+  },
+};
