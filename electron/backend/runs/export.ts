@@ -30,8 +30,8 @@ export async function* exportRun(
   signal: AbortSignal,
 ): AsyncIterable<ExportProgress> {
   const record = entry.readable;
-  const checkpoint = choose(entry, request.checkpoint);
-  const source = join(entry.folder, 'checkpoints', checkpoint.folder);
+  const checkpoint = entry.checkpoint(request.checkpoint);
+  const source = entry.checkpointFolder(request.checkpoint);
   yield { kind: 'progress', phase: 'writing', done: 0, total: 3 };
   const target = await targetFolder(entry, checkpoint, request.path, options.roots());
   const summary = await summarise(entry, null);
@@ -74,19 +74,6 @@ export async function* exportRun(
 function complaint({ live, base }: { live: number; base: number }): string {
   if (base === 0) return 'The adapter computes exactly what the base model does: it has learnt nothing.';
   return `Reloaded, its logits differ from the trained policy's by up to ${live}. Do not use this folder.`;
-}
-
-function choose(entry: RunEntry, step: number | undefined): CommittedCheckpoint {
-  const all = entry.reader.checkpoints();
-  const found = step === undefined ? all.at(-1) : all.find((checkpoint) => checkpoint.step === step);
-  if (found) return found;
-  throw new AtelierError(
-    'not_found',
-    step === undefined ? 'The run has no checkpoint yet.' : `There is no checkpoint of step ${step}.`,
-    all.length === 0
-      ? 'Wait for the first, or stop and save.'
-      : `There are ${all.map((c) => c.step).join(', ')}.`,
-  );
 }
 
 /** A folder that does not exist yet; a chosen one must lie under a root that its host allows. */

@@ -1,7 +1,14 @@
 import { join } from 'node:path';
 import type { Progress, RunStatus } from '../../../shared/contract/runs';
 import { AtelierError } from '../../../shared/rpc';
-import { RunStore, runsFolder, type RunRecord, type StoreReader } from '../store';
+import {
+  CHECKPOINTS,
+  RunStore,
+  runsFolder,
+  type CommittedCheckpoint,
+  type RunRecord,
+  type StoreReader,
+} from '../store';
 import type { RunControl } from '../train';
 
 /** A run at work: the one writer of its store. */
@@ -83,6 +90,26 @@ export class RunEntry {
   get status(): RunStatus {
     if (!this.record) return 'corrupt';
     return this.reader.status()?.status ?? 'failed';
+  }
+
+  /** A committed checkpoint, the newest where no step is named. @throws AtelierError not_found */
+  checkpoint(step?: number): CommittedCheckpoint {
+    void this.readable;
+    const all = this.reader.checkpoints();
+    const found = step === undefined ? all.at(-1) : all.find((checkpoint) => checkpoint.step === step);
+    if (found) return found;
+    throw new AtelierError(
+      'not_found',
+      step === undefined ? 'The run has no checkpoint yet.' : `There is no checkpoint of step ${step}.`,
+      all.length === 0
+        ? 'Wait for the first, or stop and save.'
+        : `There are ${all.map((c) => c.step).join(', ')}.`,
+    );
+  }
+
+  /** Its folder, which PEFT could load. */
+  checkpointFolder(step?: number): string {
+    return join(this.folder, CHECKPOINTS, this.checkpoint(step).folder);
   }
 
   /** Writes through the live store, or through one opened for this. */

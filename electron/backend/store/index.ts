@@ -1,4 +1,5 @@
 export {
+  CHECKPOINTS,
   latestCheckpoint,
   readManifest,
   sweepCheckpoints,

@@ -1,0 +1,93 @@
+import type { AtelierContract } from '../../../shared/contract';
+import { AtelierError, type Handlers } from '../../../shared/rpc';
+import type { EngineHost } from '../system';
+import type { ModelText } from '../text';
+import { TokenQueue } from './token-queue';
+
+export interface ChatModel {
+  name: string;
+  path: string;
+  /** Bytes of the weights in memory. */
+  bytes: number;
+  contextLength: number;
+  text: Pick<ModelText, 'prompt' | 'detokenizer' | 'stopIds'>;
+}
+
+export interface ChatOptions {
+  engineHost: EngineHost;
+  model(id: string): Promise<ChatModel>;
+  /** PEFT folder of a run's checkpoint, the newest where none is named. */
+  adapterFolder(run: string, checkpoint: number | undefined): string;
+}
+
+/** The verbs of `chat`. A cancelled call ends its generation. */
+export function chatVerbs({
+  engineHost,
+  model: find,
+  adapterFolder,
+}: ChatOptions): Handlers<AtelierContract>['chat'] {
+  return {
+    async *say(input, { signal }) {
+      yield { kind: 'loading' };
+      const model = await find(input.model);
+      const lease = await engineHost.acquire(model.path, model.bytes);
+      try {
+        const engine = await engineHost.engine();
+        const adapter = input.adapter
+          ? (await engineHost.adapter(model.path, adapterFolder(input.adapter.run, input.adapter.checkpoint)))
+              .id
+          : null;
+        const prompt = await model.text.prompt(input.messages);
+        const room = model.contextLength - prompt.ids.length;
+        if (room < 1) {
+          throw new AtelierError(
+            'invalid_input',
+            `The conversation has ${prompt.ids.length} tokens; ${model.name} reads at most ${model.contextLength}.`,
+            'Start a new one, or shorten it.',
+            { path: 'messages' },
+          );
+        }
+        const tokens = new TokenQueue();
+        const generation = engine
+          .generate(
+            {
+              model: lease.model.id,
+              adapter,
+              prompts: [prompt.ids],
+              samplesPerPrompt: 1,
+              maxNewTokens: Math.min(input.maxNewTokens, room),
+              temperature: input.temperature,
+              topK: input.topK,
+              topP: input.topP,
+              minP: input.minP,
+              stopIds: model.text.stopIds,
+              seed: input.seed,
+            },
+            { signal, onProgress: ({ id }) => tokens.push(id) },
+          )
+          .finally(() => tokens.end());
+        // its failure is met below, after what was said until then
+        generation.catch(() => undefined);
+        const detokenizer = model.text.detokenizer();
+        const stops = new Set(model.text.stopIds);
+        for await (const ids of tokens) {
+          let text = '';
+          for (const id of ids) if (!stops.has(id)) text += await detokenizer.push(id);
+          if (text !== '') yield { kind: 'text', text };
+        }
+        const { rows, seconds, tokens: count } = await generation;
+        const rest = await detokenizer.finish();
+        if (rest !== '') yield { kind: 'text', text: rest };
+        yield {
+          kind: 'done',
+          finish: rows[0]!.finish,
+          tokens: count,
+          promptTokens: prompt.ids.length,
+          tokensPerSecond: seconds > 0 ? count / seconds : 0,
+        };
+      } finally {
+        lease.release();
+      }
+    },
+  };
+}

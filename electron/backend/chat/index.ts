@@ -1,0 +1,1 @@
+export { chatVerbs, type ChatModel } from './chat';

@@ -1,0 +1,1 @@
+export { startBackend, type Backend, type BackendOptions } from './backend';

@@ -1,0 +1,46 @@
+import { join } from 'node:path';
+import type { EngineModule } from '../../../native/face';
+import type { HostSpawn } from '../../supervise/host-spawn';
+import { DatasetRegistry } from '../datasets';
+import { ModelRegistry } from '../models';
+import { Roots } from '../places';
+import { RewardScorer, RewardStore } from '../rewards';
+
+export interface LibraryOptions {
+  home: string;
+  /** Folder of the app's own models, data sets and rewards. */
+  resources: string;
+  /** Folders that requests may name; null: any (the desktop, whose dialog picks). */
+  roots: string[] | null;
+  module: () => EngineModule;
+  spawn: HostSpawn;
+}
+
+/** Models, data sets and rewards of a data folder. */
+export interface Library {
+  models: ModelRegistry;
+  datasets: DatasetRegistry;
+  rewards: RewardStore;
+  scorer: RewardScorer;
+  roots: Roots;
+}
+
+export function openLibrary({ home, resources, roots: allowed, module, spawn }: LibraryOptions): Library {
+  const roots = new Roots(allowed);
+  return {
+    roots,
+    models: new ModelRegistry({
+      home,
+      bundled: join(resources, 'models'),
+      roots,
+      // the addon is loaded when a header is read, so that a missing build stops no list
+      engine: {
+        readGguf: (file) => module().readGguf(file),
+        readSafetensorsHeader: (file) => module().readSafetensorsHeader(file),
+      },
+    }),
+    datasets: new DatasetRegistry({ home, bundled: join(resources, 'datasets'), roots }),
+    rewards: new RewardStore(home, join(resources, 'rewards')),
+    scorer: new RewardScorer(spawn),
+  };
+}

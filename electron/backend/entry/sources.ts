@@ -1,0 +1,108 @@
+import { AtelierError } from '../../../shared/rpc';
+import { prepareExamples, preparePrompts, type DataRow, type PromptRow as DataPrompt } from '../datasets';
+import type { OpenModel } from '../models';
+import { checkReward, codeHash } from '../rewards';
+import type { Sources, UsableModel } from '../runs';
+import type { ModelText } from '../text';
+import type { PromptRow, Scorer } from '../train';
+import type { Library } from './library';
+
+/** A model with everything of its text. */
+export type TextModel = UsableModel & { text: ModelText };
+
+export async function openModel(library: Library, id: string): Promise<TextModel> {
+  const open = await library.models.open(id);
+  return Object.assign(usable(open), { text: withDecode(open.text) });
+}
+
+function usable({ id, name, path, contextLength, fingerprint, templateHash, inspection }: OpenModel) {
+  return {
+    id,
+    name,
+    path,
+    contextLength,
+    hash: fingerprint,
+    templateHash,
+    // f32 on every device's first load; files may be smaller
+    bytes: (inspection.parameters ?? 0) * 4,
+  };
+}
+
+function withDecode(text: ModelText): ModelText & { decode(ids: Int32Array): Promise<string> } {
+  return Object.assign(text, {
+    decode: (ids: Int32Array) => text.tokenizer.decode(ids, { skipSpecial: true }),
+  });
+}
+
+/** What the person asked: the last user message. */
+export function asked({ messages, text }: Pick<DataPrompt, 'messages' | 'text'>): string {
+  const content = messages.findLast((message) => message.role === 'user')?.content;
+  return typeof content === 'string' ? content : text;
+}
+
+function toPrompt(row: DataPrompt): PromptRow {
+  return { ...row, text: asked(row) };
+}
+
+/** What runs take from the library. */
+export function librarySources(library: Library): Sources {
+  const { datasets, rewards, scorer } = library;
+  const textOf = async (model: UsableModel) => (await openModel(library, model.id)).text;
+  return {
+    model: (id) => openModel(library, id) as Promise<UsableModel>,
+    async prompts(dataset, { mapping, model, maxTokens, limit }) {
+      const open = await datasets.open(dataset, mapping, 'rollouts');
+      const options = { text: await textOf(model), mapping: open.mapping, maxTokens };
+      const { rows, problems } = await preparePrompts(first(open.rows, limit), options);
+      return { rows: rows.map(toPrompt), left: problems };
+    },
+    async examples(dataset, { mapping, model, maxTokens, completionOnly, limit }) {
+      const open = await datasets.open(dataset, mapping, 'examples');
+      const options = { text: await textOf(model), mapping: open.mapping, maxTokens };
+      const { rows, problems } = await prepareExamples(first(open.rows, limit), options);
+      if (!completionOnly) for (const row of rows) row.lossMask.fill(1);
+      return { rows, left: problems };
+    },
+    reward: async (id) => ({ code: (await rewards.get(id)).code }),
+    async scorer(code): Promise<Scorer> {
+      const [mistake] = await checkReward(scorer, code);
+      if (mistake) {
+        throw new AtelierError(
+          'invalid_input',
+          `The reward: line ${mistake.line}, column ${mistake.column}: ${mistake.message}`,
+          'Open it in the reward editor.',
+          { path: 'reward' },
+        );
+      }
+      return {
+        hash: codeHash(code),
+        score: (samples, { seed, step }, signal) =>
+          scorer.score(
+            {
+              code,
+              seed: seed % 2 ** 31,
+              step,
+              indices: samples.map((sample) => sample.index),
+              samples: samples.map(({ prompt, completion, ids }) => ({
+                prompt: prompt.text,
+                completion,
+                answer: prompt.answer,
+                messages: prompt.messages && [...prompt.messages, { role: 'assistant', content: completion }],
+                row: prompt.row,
+                tokens: Array.from(ids),
+              })),
+            },
+            signal,
+          ),
+      };
+    },
+  };
+}
+
+export async function* first(rows: AsyncIterable<DataRow>, limit = Infinity): AsyncGenerator<DataRow> {
+  let count = 0;
+  for await (const row of rows) {
+    if (count++ >= limit) return;
+    yield row;
+  }
+}
