@@ -1,6 +1,8 @@
 // Shapes: B rows, V vocabulary.
 #include "infer/sampler.h"
 
+#include "kernels/draw.h"
+
 #include <algorithm>
 #include <cmath>
 
@@ -46,23 +48,20 @@ mx::array filtered_logprobs(const mx::array& logits_BV, const Sampling& s) {
 }
 
 Draw sample(const mx::array& logits_BV, const Sampling& s, const mx::array& uniform_B) {
-  const mx::array raw = normalised(logits_BV);
   if (s.temperature == 0) {
     const mx::array token = mx::astype(mx::argmax(logits_BV, -1), mx::int32);
     // A distribution of one token.
-    return {token, mx::zeros(token.shape(), mx::float32), pick(raw, token)};
+    return {token, mx::zeros(token.shape(), mx::float32), pick(normalised(logits_BV), token)};
   }
-  const bool plain = s.temperature == 1 && !filters(s);
-  const mx::array logp = plain ? raw : filtered_logprobs(logits_BV, s);
-  const mx::array p = mx::exp(logp);
-  const mx::array mass = mx::cumsum(p, -1);
-  const int B = p.shape(0), V = p.shape(1);
-  const mx::array aim = mx::expand_dims(uniform_B, 1) * mx::slice(mass, {0, V - 1}, {B, V});
-  // The first token whose cumulated mass is above the aim. A scan that rounds must not choose one of mass 0.
-  const mx::array above = mx::logical_and(mx::greater(mass, aim), mx::greater(p, mx::array(0.0f)));
-  const mx::array token = mx::astype(mx::argmax(above, -1), mx::int32);
-  const mx::array raw_logprob = pick(raw, token);
-  return {token, plain ? raw_logprob : pick(logp, token), raw_logprob};
+  auto draw = [&](const mx::array& logits, float temperature) {
+    return (cpu_kernels_for(logits) ? draw_cpu : draw_plain)(logits, temperature, uniform_B);
+  };
+  if (!filters(s)) {
+    const DrawnTokens d = draw(logits_BV, s.temperature);
+    return {d.token, d.logprob, d.raw_logprob};
+  }
+  const DrawnTokens d = draw(filtered_logprobs(logits_BV, s), 1);
+  return {d.token, d.logprob, pick(normalised(logits_BV), d.token)};
 }
 
 } // namespace atelier

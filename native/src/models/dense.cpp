@@ -1,6 +1,7 @@
 // Shapes: B batch, L length, D model, H query heads, K key heads, E head, S slots.
 #include "models/dense.h"
 
+#include "nn/block.h"
 #include "nn/linear.h"
 
 #include <cmath>
@@ -112,10 +113,9 @@ Model::Pass DenseDecoder::begin(const mx::array& ids_BL, KvCache* cache, std::op
     positions = positions - cache->start_B1();
   }
   const mx::array inv_freq(inv_freq_.begin(), {static_cast<int>(inv_freq_.size())});
-  const bool masked = mask.has_value();
   return {
       rope_angles(positions, inv_freq),
-      cache ? visibility(*cache, L) : Visibility{std::move(mask), !masked},
+      {std::move(mask), cache && cache->ragged() ? cache->start : std::vector<int32_t>{}},
       cache};
 }
 
@@ -124,7 +124,7 @@ mx::array DenseDecoder::embed(const Params& weights, const mx::array& ids_BL) co
 }
 
 mx::array DenseDecoder::norm(const Params& weights, const std::string& name, const mx::array& x) const {
-  return mx::fast::rms_norm(x, weights.at(name + ".weight"), static_cast<float>(config().norm_epsilon));
+  return rms_norm(x, weights.at(name + ".weight"), static_cast<float>(config().norm_epsilon));
 }
 
 mx::array DenseDecoder::final_norm(const Params& weights, const mx::array& x_BLD) const {
@@ -139,26 +139,19 @@ mx::array DenseDecoder::attend(
     const Pass& pass,
     int index) const {
   const ModelConfig& c = config();
-  const int B = x.shape(0), L = x.shape(1), H = c.heads, K = c.kv_heads, E = c.head_dim;
-  // [B, L, H + 2K, E]: heads of q, of k, of v.
-  const mx::array heads = mx::reshape(linear(weights, lora, at + "qkv_proj", x), {B, L, H + 2 * K, E});
-  const std::vector<mx::array> part = mx::split(heads, mx::Shape{H, H + K}, 2);
-  mx::array q = part[0], k = part[1];
-  if (c.qk_norm) {
-    q = norm(weights, at + "q_norm", q);
-    k = norm(weights, at + "k_norm", k);
-  }
-  auto heads_first = [](const mx::array& a) { return mx::transpose(a, {0, 2, 1, 3}); };
-  q = rope(heads_first(q), pass.angles);
-  k = rope(heads_first(k), pass.angles);
-  mx::array v = heads_first(part[2]);
+  auto head_norm = [&](const char* name) {
+    return c.qk_norm ? std::optional(weights.at(at + name)) : std::nullopt;
+  };
+  auto [q, k, v] = split_heads(
+      linear(weights, lora, at + "qkv_proj", x), head_norm("q_norm.weight"), head_norm("k_norm.weight"), pass.angles,
+      {c.heads, c.kv_heads, c.head_dim, static_cast<float>(c.norm_epsilon)});
   if (pass.cache) {
     KeysValues all = append(*pass.cache, index, k, v);
     k = all.k;
     v = all.v;
   }
-  const mx::array y = attention(q, k, v, pass.visible);
-  return linear(weights, lora, at + "o_proj", mx::reshape(heads_first(y), {B, L, H * E}));
+  const mx::array y = mx::transpose(attention(q, k, v, pass.visible), {0, 2, 1, 3});
+  return linear(weights, lora, at + "o_proj", mx::reshape(y, {x.shape(0), x.shape(1), c.heads * c.head_dim}));
 }
 
 mx::array DenseDecoder::layer(
@@ -172,8 +165,7 @@ mx::array DenseDecoder::layer(
       x_BLD + attend(at + "self_attn.", weights, lora, norm(weights, at + "input_layernorm", x_BLD), pass, index);
   const mx::array gate_up =
       linear(weights, lora, at + "mlp.gate_up_proj", norm(weights, at + "post_attention_layernorm", x));
-  const std::vector<mx::array> part = mx::split(gate_up, 2, -1);
-  return x + linear(weights, lora, at + "mlp.down_proj", part[0] * mx::sigmoid(part[0]) * part[1]);
+  return x + linear(weights, lora, at + "mlp.down_proj", swiglu(gate_up));
 }
 
 } // namespace atelier

@@ -9,10 +9,4 @@ RopeAngles rope_angles(const mx::array& positions_BL, const mx::array& inv_freq)
   return {mx::concatenate({cos, cos}, -1), mx::concatenate({mx::negative(sin), sin}, -1)};
 }
 
-mx::array rope(const mx::array& x_BHLD, const RopeAngles& angles) {
-  const std::vector<mx::array> half = mx::split(x_BHLD, 2, -1);
-  const mx::array swapped = mx::concatenate({half[1], half[0]}, -1);
-  return mx::astype(x_BHLD * angles.cos + swapped * angles.sin, x_BHLD.dtype());
-}
-
 } // namespace atelier

@@ -1,0 +1,12 @@
+#pragma once
+
+#include "kernels/primitive.h"
+
+namespace atelier {
+
+/** x / sqrt(mean(x²) + eps) * w over the last axis (Zhang and Sennrich, 2019). */
+mx::array rms_norm_plain(const mx::array& x, const mx::array& w, float eps);
+/** The same in one pass, with a backward in one pass. f32 on the CPU. */
+mx::array rms_norm_cpu(const mx::array& x, const mx::array& w, float eps);
+
+} // namespace atelier

@@ -1,0 +1,12 @@
+#pragma once
+
+#include "kernels/primitive.h"
+
+namespace atelier {
+
+/** silu(gate) * up of [..., 2F] = gate, up side by side (Shazeer, "GLU variants improve Transformer", 2020). */
+mx::array swiglu_plain(const mx::array& gate_up);
+/** The same in one pass each way. f32 on the CPU. */
+mx::array swiglu_cpu(const mx::array& gate_up);
+
+} // namespace atelier

@@ -1,0 +1,26 @@
+#include "nn/block.h"
+
+#include "kernels/rms_norm.h"
+#include "kernels/swiglu.h"
+
+namespace atelier {
+
+mx::array rms_norm(const mx::array& x, const mx::array& w, float eps) {
+  return cpu_kernels_for(x) ? rms_norm_cpu(x, w, eps) : rms_norm_plain(x, w, eps);
+}
+
+mx::array swiglu(const mx::array& gate_up) {
+  return cpu_kernels_for(gate_up) ? swiglu_cpu(gate_up) : swiglu_plain(gate_up);
+}
+
+Heads split_heads(
+    const mx::array& qkv,
+    const std::optional<mx::array>& q_norm,
+    const std::optional<mx::array>& k_norm,
+    const RopeAngles& angles,
+    const HeadsSpec& spec) {
+  const auto split = cpu_kernels_for(qkv) ? split_heads_cpu : split_heads_plain;
+  return split(qkv, q_norm, k_norm, angles.cos, angles.sin, spec);
+}
+
+} // namespace atelier

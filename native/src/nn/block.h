@@ -1,0 +1,26 @@
+#pragma once
+
+#include "kernels/heads.h"
+#include "nn/rope.h"
+
+#include <optional>
+
+namespace atelier {
+
+// The parts of a layer between its products: kernels where there are some for the device and type, their
+// plain-op twins elsewhere.
+
+mx::array rms_norm(const mx::array& x, const mx::array& w, float eps);
+
+/** silu(gate) * up of gate and up side by side. */
+mx::array swiglu(const mx::array& gate_up);
+
+/** q, k, v with heads first, q and k normalised (where norms are given) and rotated; kernels/heads.h. */
+Heads split_heads(
+    const mx::array& qkv,
+    const std::optional<mx::array>& q_norm,
+    const std::optional<mx::array>& k_norm,
+    const RopeAngles& angles,
+    const HeadsSpec& spec);
+
+} // namespace atelier
