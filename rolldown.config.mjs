@@ -7,7 +7,7 @@ import { dirname, join } from 'node:path';
 const entries = {
   'headless/cli': 'electron/headless/cli.ts',
   'headless/demo': 'electron/headless/demo.ts',
-  'backend/entry': 'electron/backend/entry.ts',
+  'backend/utility': 'electron/backend/entry/utility.ts',
   'main/index': 'electron/main/index.ts',
 };
 /** Threads and processes that the ones above start: each whole in one file (electron/supervise/entry-file.ts). */
@@ -15,6 +15,8 @@ export const sideEntries = {
   'backend/template-worker': 'electron/backend/text/template/template-worker.ts',
   'backend/reward-host': 'electron/backend/rewards/host/reward-host.ts',
   'backend/reward-worker': 'electron/backend/rewards/host/reward-worker.ts',
+  'backend/verify': 'electron/backend/runs/verify-entry.ts',
+  'headless/web-child': 'electron/headless/web-child.ts',
 };
 /** A sandboxed preload is one CommonJS file. */
 const preload = { 'preload/index': 'electron/preload/index.ts' };
@@ -36,7 +38,7 @@ const quickjsWasm = {
 const bundle = (input, output, plugins = []) => ({
   input,
   plugins,
-  external: ['electron', 'better-sqlite3', 'tokenizers'],
+  external: ['electron', 'better-sqlite3', 'tokenizers', 'typescript'],
   platform: 'node',
   tsconfig: 'tsconfig.json',
   output: { dir: 'dist', sourcemap: true, ...output },

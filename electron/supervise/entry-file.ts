@@ -1,7 +1,12 @@
 import { fileURLToPath } from 'node:url';
 
 /** Threads and processes beside the main ones; bundled by rolldown.config.mjs under these names. */
-export type EntryName = 'backend/template-worker' | 'backend/reward-host' | 'backend/reward-worker';
+export type EntryName =
+  | 'backend/template-worker'
+  | 'backend/reward-host'
+  | 'backend/reward-worker'
+  | 'backend/verify'
+  | 'headless/web-child';
 
 /**
  * Path of an entry's bundle. A bundle lies one folder deep in dist, whichever chunk asks; run from source

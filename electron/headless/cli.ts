@@ -1,0 +1,62 @@
+import { AtelierError } from '../../shared/rpc';
+import { chatCommand } from './commands/chat';
+import { checkCommand } from './commands/check';
+import { dataCommand } from './commands/data';
+import { exportCommand } from './commands/export';
+import { modelsCommand } from './commands/models';
+import { runCommand } from './commands/run';
+import { serveCommand } from './commands/serve';
+import type { Command } from './command';
+
+const commands: Record<string, Command> = {
+  run: runCommand,
+  serve: serveCommand,
+  chat: chatCommand,
+  export: exportCommand,
+  models: modelsCommand,
+  data: dataCommand,
+  check: checkCommand,
+};
+
+function help(): string {
+  const lines = Object.values(commands).map(
+    ({ usage, help: text }) => `  atelier ${usage.padEnd(44)} ${text}`,
+  );
+  return [
+    'Atelier: local post-training of language models.',
+    '',
+    ...lines,
+    '',
+    '  --home DIR      data folder (ATELIER_HOME)       --device cpu|cuda|metal (ATELIER_DEVICE)',
+    '',
+  ].join('\n');
+}
+
+async function main(args: string[]): Promise<number> {
+  const [name = 'help', ...rest] = args;
+  if (['help', '--help', '-h'].includes(name)) {
+    process.stdout.write(help());
+    return 0;
+  }
+  const command = Object.hasOwn(commands, name) ? commands[name] : undefined;
+  if (!command) {
+    process.stderr.write(`atelier: there is no command "${name}".\n\n${help()}`);
+    return 2;
+  }
+  if (rest.includes('--help') || rest.includes('-h')) {
+    process.stdout.write(`atelier ${command.usage}\n${command.help}\n`);
+    return 0;
+  }
+  return command.run(rest);
+}
+
+main(process.argv.slice(2)).then(
+  (code) => process.exit(code),
+  (error: unknown) => {
+    const { message, hint, code, stack } = error as Error & { hint?: string; code?: string };
+    const usage = code?.startsWith('ERR_PARSE_ARGS') === true;
+    const known = usage || error instanceof AtelierError || (error as Error).name === 'EngineError';
+    process.stderr.write(`atelier: ${known ? message : (stack ?? message)}\n${hint ? `${hint}\n` : ''}`);
+    process.exit(usage ? 2 : 1);
+  },
+);

@@ -1,0 +1,47 @@
+import { parseArgs, type ParseArgsConfig } from 'node:util';
+import { AtelierError } from '../../shared/rpc';
+import { chooseDevice, dataFolder } from '../backend/system';
+
+export interface Command {
+  usage: string;
+  help: string;
+  /** The process's exit code. */
+  run(args: string[]): Promise<number>;
+}
+
+const shared = { home: { type: 'string' }, device: { type: 'string' } } as const;
+type Options = NonNullable<ParseArgsConfig['options']>;
+
+/** A command's arguments, with those that every command has. @throws ERR_PARSE_ARGS_... */
+export function readArguments<O extends Options>(args: string[], options: O) {
+  const { values, positionals } = parseArgs({
+    args,
+    options: { ...options, ...shared },
+    allowPositionals: true,
+    strict: true,
+  });
+  const common = values as { home?: string; device?: string };
+  return {
+    values,
+    positionals,
+    home: common.home ?? dataFolder(),
+    device: chooseDevice(common.device ?? process.env['ATELIER_DEVICE']),
+  };
+}
+
+export function readPort(text: string | undefined, fallback: number): number {
+  if (text === undefined) return fallback;
+  const port = Number(text);
+  if (Number.isInteger(port) && port >= 0 && port < 65_536) return port;
+  throw new AtelierError(
+    'invalid_input',
+    `"${text}" is not a port.`,
+    'Choose a number from 0 (any free one) to 65535.',
+  );
+}
+
+/** @throws AtelierError invalid_input with the usage */
+export function needed(value: string | undefined, what: string, usage: string): string {
+  if (value !== undefined && value !== '') return value;
+  throw new AtelierError('invalid_input', `${what} is missing.`, `atelier ${usage}`);
+}

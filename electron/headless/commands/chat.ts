@@ -1,0 +1,82 @@
+import { createInterface } from 'node:readline/promises';
+import type { AtelierContract } from '../../../shared/contract';
+import type { Message } from '../../../shared/contract/common';
+import type { Client } from '../../../shared/rpc';
+import { needed, readArguments, type Command } from '../command';
+import { openLocal } from '../local';
+
+interface Options {
+  model: string;
+  adapter: { run: string; checkpoint?: number } | null;
+  temperature: number;
+  seed: number;
+}
+
+export const chatCommand: Command = {
+  usage: 'chat --model ID | --run ID [--checkpoint STEP] [--prompt TEXT]',
+  help: 'talks with a base model, or with what a run made of it',
+  async run(args) {
+    const { values, home, device } = readArguments(args, {
+      model: { type: 'string' },
+      run: { type: 'string' },
+      checkpoint: { type: 'string' },
+      prompt: { type: 'string' },
+      temperature: { type: 'string', default: '0.7' },
+      seed: { type: 'string', default: '0' },
+    });
+    const local = await openLocal({ home, device });
+    try {
+      const options: Options = {
+        model:
+          values.run === undefined
+            ? needed(values.model, '--model or --run', chatCommand.usage)
+            : (await local.client.runs.get({ id: values.run })).model,
+        adapter:
+          values.run === undefined
+            ? null
+            : {
+                run: values.run,
+                ...(values.checkpoint === undefined ? {} : { checkpoint: Number(values.checkpoint) }),
+              },
+        temperature: Number(values.temperature),
+        seed: Number(values.seed),
+      };
+      if (values.prompt !== undefined) {
+        await answer(local.client, options, [{ role: 'user', content: values.prompt }]);
+        return 0;
+      }
+      await converse(local.client, options);
+      return 0;
+    } finally {
+      await local.close();
+    }
+  },
+};
+
+async function converse(client: Client<AtelierContract>, options: Options): Promise<void> {
+  const lines = createInterface({ input: process.stdin, output: process.stdout, prompt: '> ' });
+  const messages: Message[] = [];
+  lines.prompt();
+  for await (const line of lines) {
+    if (line.trim() !== '') {
+      messages.push({ role: 'user', content: line });
+      messages.push({ role: 'assistant', content: await answer(client, options, messages) });
+    }
+    lines.prompt();
+  }
+}
+
+async function answer(
+  client: Client<AtelierContract>,
+  options: Options,
+  messages: Message[],
+): Promise<string> {
+  let text = '';
+  for await (const item of client.chat.say({ ...options, messages })) {
+    if (item.kind !== 'text') continue;
+    text += item.text;
+    process.stdout.write(item.text);
+  }
+  process.stdout.write('\n');
+  return text;
+}

@@ -1,0 +1,26 @@
+import type { Device } from '../../native/face';
+
+export interface WebOptions {
+  home: string;
+  device: Device;
+  /** Folders whose models and data may be opened from the page. */
+  roots: string[];
+}
+
+export interface StartMessage {
+  type: 'start';
+  options: WebOptions;
+  /** 0: any free one. */
+  port: number;
+  /** One-time codes that are still good. */
+  codes: string[];
+  restarted: boolean;
+}
+
+export type ToChild = StartMessage | { type: 'code'; code: string };
+
+export type FromChild =
+  | { type: 'ready'; port: number }
+  | { type: 'fatal'; message: string; hint?: string }
+  | { type: 'code-used' }
+  | { type: 'working'; run: string | null };
