@@ -29,6 +29,7 @@ export class Backend {
   /** Every page that asked: each backend that comes is introduced to all, so none is left with a dead port. */
   readonly #pages = new Set<WebContents>();
   #ready = false;
+  #forks = 0;
   #blocker: number | null = null;
   readonly #helpers = new Map<number, UtilityProcess>();
   readonly #supervisor: Supervisor;
@@ -70,7 +71,8 @@ export class Backend {
   }
 
   #fork(): Child {
-    const process = this.#utility('backend', 'Atelier engine');
+    // A backend that follows another resumes the run that the other was at.
+    const process = this.#utility('backend', 'Atelier engine', this.#forks++ > 0 ? ['--restarted'] : []);
     this.#process = process;
     return {
       get pid() {
@@ -118,10 +120,10 @@ export class Backend {
     });
   }
 
-  #utility(kind: 'backend' | SpawnKind, serviceName: string): UtilityProcess {
+  #utility(kind: 'backend' | SpawnKind, serviceName: string, args: string[] = []): UtilityProcess {
     // User code runs in the reward process: nothing of the environment goes along, and macOS asks for itself.
     const foreign = kind === 'reward';
-    return utilityProcess.fork(this.options.bundles[kind], [], {
+    return utilityProcess.fork(this.options.bundles[kind], args, {
       serviceName,
       env: foreign ? {} : this.options.env,
       disclaim: foreign,

@@ -13,6 +13,7 @@ const passed = [
   'LD_LIBRARY_PATH',
   'ATELIER_HOME',
   'ATELIER_DEVICE',
+  'ATELIER_SQLITE_BINDING',
 ];
 
 export function backendEnvironment(env: NodeJS.ProcessEnv, resources: string): Record<string, string> {

@@ -90,6 +90,9 @@ const answerTo = (port: FakeMessagePortMain, message: unknown) =>
     port.postMessage(message);
   });
 
+/** Processes start as slowly as the machine is busy. */
+const soon = { timeout: 20_000 };
+
 describe('the window', () => {
   it('is made with every guard on, and loads our page under the CSP', async () => {
     const window = fake.BrowserWindow.all[0]!;
@@ -190,17 +193,20 @@ describe('the backend', () => {
 
   it('keeps the machine awake while a run works, and asks before quitting', async () => {
     await answerTo(await connect(), 'work');
-    await vi.waitFor(() => expect(fake.powerSaveBlocker.active.size).toBe(1));
+    await vi.waitFor(() => expect(fake.powerSaveBlocker.active.size).toBe(1), soon);
     fake.dialog.answer.box = 0; // keep running
     fake.app.quit();
-    await vi.waitFor(() => expect(fake.dialog.shown.at(-1)).toMatchObject({ message: '“Sums” is running' }));
+    await vi.waitFor(
+      () => expect(fake.dialog.shown.at(-1)).toMatchObject({ message: '“Sums” is running' }),
+      soon,
+    );
     expect(backend.working).toBe('Sums');
   });
 
   it('is introduced to the helper it asked for, which gets an empty environment', async () => {
     const port = await connect();
     await answerTo(port, 'spawn');
-    await vi.waitFor(() => expect(backend.working).toBe('helper with 0 variables'));
+    await vi.waitFor(() => expect(backend.working).toBe('helper with 0 variables'), soon);
   });
 
   it('starts again after a crash, and the page gets a new port', async () => {

@@ -7,10 +7,16 @@ export type Connection = Database.Database;
 /** 3.7.0 to 3.51.2 can corrupt a WAL that is reset while another connection reads. */
 const OLDEST_SQLITE = [3, 51, 3];
 
+/** SQLite's addon for another runtime than the one it was installed for: Electron in a checkout. */
+function open(file: string, options: Database.Options = {}): Connection {
+  const nativeBinding = process.env['ATELIER_SQLITE_BINDING'];
+  return new Database(file, { ...options, ...(nativeBinding ? { nativeBinding } : {}) });
+}
+
 let checked = false;
 function checkVersion(): void {
   if (checked) return;
-  const memory = new Database(':memory:');
+  const memory = open(':memory:');
   const version = memory.prepare('SELECT sqlite_version()').pluck().get() as string;
   memory.close();
   const parts = version.split('.').map(Number);
@@ -24,7 +30,7 @@ function checkVersion(): void {
 /** `normal`: survives a crash of the process. `full`: survives power loss as well. */
 export function connect(file: string, durability: 'normal' | 'full' | 'readonly'): Connection {
   checkVersion();
-  const database = new Database(file, {
+  const database = open(file, {
     readonly: durability === 'readonly',
     fileMustExist: durability === 'readonly',
   });
