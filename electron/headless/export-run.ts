@@ -5,7 +5,8 @@ import { AtelierError, type Client } from '../../shared/rpc';
 export async function exportRun(client: Client<AtelierContract>, id: string): Promise<string> {
   for await (const item of client.runs.export({ id })) {
     if (item.kind !== 'done') continue;
-    if (!item.verified) throw new AtelierError('io', item.message ?? 'The exported adapter differs from the trained one.');
+    if (!item.verified)
+      throw new AtelierError('io', item.message ?? 'The exported adapter differs from the trained one.');
     return item.path;
   }
   throw new AtelierError('internal', 'The export ended without a result.');

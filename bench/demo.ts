@@ -1,0 +1,119 @@
+// The demo's run for several seeds: does reinforcement learning take the bundled model from mostly wrong to right?
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { ModelText } from '../electron/backend/text';
+import { appRoot } from '../electron/backend/system';
+import { readArguments } from '../electron/headless/command';
+import { exportRun } from '../electron/headless/export-run';
+import { openLocal } from '../electron/headless/local';
+import { showRun } from '../electron/headless/terminal-run';
+import { engineModule, type Device } from '../native';
+import { measure, type Question, type Score } from '../resources/recipe/measure';
+import decimals from '../resources/rewards/decimals';
+import sums from '../resources/rewards/sums';
+import { demo } from '../shared/contract/demo';
+import type { RunConfigInput } from '../shared/contract/runs';
+
+const MOST_BEFORE = 0.45;
+const LEAST_AFTER = 0.85;
+/** Answers to each held-out question. */
+const SAMPLES = 4;
+const scores: Record<string, Score> = { sums, decimals };
+
+interface Outcome {
+  seed: number;
+  /** Mean rewards, sampled at T = 1 and greedy. */
+  before: { sampled: number; greedy: number };
+  after: { sampled: number; greedy: number };
+  /** From the first step's begin to the last step's end. */
+  trainingSeconds: number;
+  steps: number;
+}
+
+export async function benchDemo(args: string[]): Promise<number> {
+  const { values, device } = readArguments(args, {
+    seeds: { type: 'string', default: '0,1,2' },
+    skill: { type: 'string', default: 'sums' },
+  });
+  const config = runOf(values.skill);
+  const outcomes: Outcome[] = [];
+  for (const seed of values.seeds.split(',').map(Number)) {
+    const home = mkdtempSync(join(tmpdir(), 'atelier-bench-'));
+    try {
+      outcomes.push(await oneSeed(home, device, { ...config, seed }));
+    } finally {
+      rmSync(home, { recursive: true, force: true });
+    }
+  }
+  const figure = (value: number) => value.toFixed(3);
+  for (const { seed, before, after, trainingSeconds, steps } of outcomes) {
+    console.log(
+      `seed ${seed}: sampled ${figure(before.sampled)} -> ${figure(after.sampled)}, ` +
+        `greedy ${figure(before.greedy)} -> ${figure(after.greedy)}, ` +
+        `${steps} steps in ${trainingSeconds.toFixed(1)} s`,
+    );
+  }
+  const missed = outcomes.filter(
+    ({ before, after }) => before.sampled > MOST_BEFORE || after.sampled < LEAST_AFTER,
+  );
+  console.log(
+    `${outcomes.length - missed.length} of ${outcomes.length} seeds: at most ${MOST_BEFORE} before and at least ${LEAST_AFTER} after`,
+  );
+  return missed.length === 0 ? 0 : 1;
+}
+
+/** The demo's run, on another skill's data where that is asked for. */
+function runOf(skill: string): RunConfigInput {
+  const dataset = `${skill}-held-out`;
+  return {
+    ...demo,
+    data: { ...demo.data, dataset: skill, heldOut: { dataset, rows: 128 } },
+    reward: { id: skill },
+  };
+}
+
+async function oneSeed(home: string, device: Device, config: RunConfigInput): Promise<Outcome> {
+  const local = await openLocal({ home, device });
+  const { id } = await local.client.runs.start(config);
+  const { status, steps } = await showRun(local.client, id);
+  if (status !== 'completed') throw new Error(`seed ${config.seed}: the run is ${status}`);
+  const folder = await exportRun(local.client, id);
+  const times: number[] = [];
+  for await (const row of local.client.runs.follow({ id })) {
+    if (row.kind === 'evaluation' && row.step === 0) times.unshift(row.at);
+    if (row.kind === 'step') times.push(row.at);
+  }
+  await local.close();
+
+  const engine = engineModule(device).createEngine({ device });
+  const resources = join(appRoot(), 'resources');
+  const path = join(resources, 'models', config.model);
+  const [{ id: model }, text] = [await engine.loadModel(path), await ModelText.fromFolder(path)];
+  const { id: adapter } = await engine.loadAdapter(model, folder);
+  const questions = readFileSync(join(resources, 'datasets', `${config.data.heldOut!.dataset}.jsonl`), 'utf8')
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Question);
+  const means = async (which: typeof adapter | null) => {
+    const policy = { model, adapter: which, text };
+    const mean = async (temperature: number, samples: number) =>
+      (
+        await measure(engine, policy, questions, scores[config.data.dataset]!, {
+          temperature,
+          samples,
+          seed: 9,
+        })
+      ).reward;
+    return { sampled: await mean(1, SAMPLES), greedy: await mean(0, 1) };
+  };
+  const [before, after] = [await means(null), await means(adapter)];
+  await engine.close();
+  return {
+    seed: config.seed ?? 0,
+    before,
+    after,
+    trainingSeconds: (times.at(-1)! - times[0]!) / 1000,
+    steps,
+  };
+}

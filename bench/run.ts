@@ -1,0 +1,13 @@
+// npm run bench -- NAME [options]: measures, prints, and fails where a bound is missed. One file a bench.
+import { benchDemo } from './demo';
+import { benchEngine } from './engine';
+
+const benches: Record<string, (args: string[]) => Promise<number>> = { demo: benchDemo, engine: benchEngine };
+
+const [name = '', ...rest] = process.argv.slice(2);
+const bench = Object.hasOwn(benches, name) ? benches[name] : undefined;
+if (!bench) {
+  process.stderr.write(`bench: "${name}" is none of ${Object.keys(benches).join(', ')}.\n`);
+  process.exit(2);
+}
+process.exit(await bench(rest));

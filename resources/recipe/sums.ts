@@ -1,0 +1,52 @@
+import type { Random } from './random';
+import type { Method, Row } from './row';
+
+const COLUMNS = ['ones', 'tens', 'hundreds'];
+
+const digits = (n: number): number[] => [...String(n)].reverse().map(Number);
+
+/** Columns before the last whose sum is 10 or more when every carry is carried. */
+export function carries(a: number, b: number): number {
+  const [left, right] = [digits(a), digits(b)];
+  let [carry, count] = [0, 0];
+  for (let column = 0; column < left.length - 1; column++) {
+    carry = left[column]! + right[column]! + carry >= 10 ? 1 : 0;
+    count += carry;
+  }
+  return count;
+}
+
+/** Two numbers of equally many digits, added column by column. The wrong method forgets to carry. */
+export function sum(a: number, b: number, method: Method): Row {
+  const [left, right] = [digits(a), digits(b)];
+  const lines: string[] = [];
+  let [carry, written] = [0, ''];
+  left.forEach((digit, column) => {
+    const total = digit + right[column]! + carry;
+    let line = `${COLUMNS[column]}: ${digit} + ${right[column]}${carry ? ' + 1' : ''} = ${total}`;
+    if (column === left.length - 1) {
+      written = total + written;
+    } else {
+      written = (total % 10) + written;
+      const over = total >= 10;
+      carry = over && method === 'right' ? 1 : 0;
+      if (over) line += `, write ${total % 10}${carry ? ', carry 1' : ''}`;
+    }
+    lines.push(line);
+  });
+  return {
+    prompt: `What is ${a} + ${b}?`,
+    completion: [...lines, `answer: ${written}`].join('\n'),
+    answer: String(a + b),
+    method: carries(a, b) > 0 ? method : null,
+  };
+}
+
+/** Two numbers of two or of three digits; `carry`: at least one column carries, or none. */
+export function drawSum(random: Random, carry: boolean): [number, number] {
+  for (;;) {
+    const [from, to] = random.chance(0.4) ? [10, 100] : [100, 1000];
+    const [a, b] = [random.integer(from, to), random.integer(from, to)];
+    if (carries(a, b) > 0 === carry) return [a, b];
+  }
+}

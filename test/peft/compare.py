@@ -1,0 +1,47 @@
+"""Loads a base model and our adapter with transformers and PEFT, and compares logits with ours.
+
+    python compare.py CASE.json    {base, adapter, rows: [ids], ours: file of little-endian f32 [tokens, V]}
+
+Prints one JSON line: largest difference of logits, largest effect of the adapter, modules of the adapter.
+"""
+
+import json
+import os
+import sys
+
+import numpy as np
+import torch
+from peft import PeftModel
+from transformers import AutoModelForCausalLM
+
+case = json.load(open(sys.argv[1]))
+base = case["base"]
+options = {"dtype": torch.float32, "attn_implementation": "eager"}
+if base.endswith(".gguf"):
+    folder, name = os.path.split(base)
+    model = AutoModelForCausalLM.from_pretrained(folder, gguf_file=name, **options)
+else:
+    model = AutoModelForCausalLM.from_pretrained(base, **options)
+model.eval()
+
+
+def logits():
+    with torch.no_grad():
+        return np.concatenate(
+            [model(torch.tensor([row])).logits[0].float().numpy() for row in case["rows"]]
+        )
+
+
+plain = logits()
+model = PeftModel.from_pretrained(model, case["adapter"]).eval()
+adapted = logits()
+ours = np.fromfile(case["ours"], dtype="<f4").reshape(adapted.shape)
+print(
+    json.dumps(
+        {
+            "difference": float(np.abs(adapted - ours).max()),
+            "effect": float(np.abs(adapted - plain).max()),
+            "modules": sum("lora_B" in name for name, _ in model.named_parameters()),
+        }
+    )
+)

@@ -1,0 +1,94 @@
+// npm run test:peft: PEFT loads the adapters of the demo and of test:real and gives our logits.
+import { strict as assert } from 'node:assert';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { smollm2Gguf } from '../../conformance/packages';
+import { appRoot } from '../../electron/backend/system';
+import { ModelText } from '../../electron/backend/text';
+import { engineModule, type Device } from '../../native';
+import { python } from './venv';
+
+const TOLERANCE = 1e-4;
+const device = (process.env['ATELIER_DEVICE'] ?? 'cpu') as Device;
+const root = appRoot();
+
+/** The newest exported adapter under a data folder; null where there is none. */
+function exportedAdapter(home: string): string | null {
+  if (!existsSync(home)) return null;
+  const found = readdirSync(home, { recursive: true, encoding: 'utf8' })
+    .filter((path) => path.includes('exports') && path.endsWith('adapter_config.json'))
+    .map((path) => join(home, path, '..'));
+  return found.sort((a, b) => statSync(b).mtimeMs - statSync(a).mtimeMs)[0] ?? null;
+}
+
+/** The adapter that a task leaves in its data folder; the task runs first where it has not yet. */
+function adapterOf(home: string, task: string[]): string {
+  const there = exportedAdapter(home);
+  if (there) return there;
+  const { status } = spawnSync(process.execPath, task, { stdio: 'inherit', cwd: root });
+  assert.equal(status, 0, `${task.join(' ')} failed`);
+  return exportedAdapter(home)!;
+}
+
+const demoHome = join(root, '.cache', 'test-peft');
+const realHome = join(root, '.cache', 'test-real');
+const gguf = smollm2Gguf();
+const cases = [
+  {
+    name: 'the demo',
+    base: join(root, 'resources/models/abacus'),
+    adapter: adapterOf(demoHome, [join(root, 'dist/headless/demo.js'), '--home', demoHome]),
+    questions: ['What is 47 + 38?', 'What is 347 + 285?', 'Which is larger, 9.11 or 9.9?'],
+  },
+  {
+    name: 'test:real',
+    base: gguf,
+    adapter: adapterOf(realHome, ['--import', 'tsx', join(root, 'test/real/main.ts')]),
+    questions: ['State the final answer to the following arithmetic problem: 7 + 5 =', 'Hello!'],
+  },
+];
+
+const binary = python();
+const module = engineModule(device);
+const engine = module.createEngine({ device });
+const scratch = mkdtempSync(join(tmpdir(), 'atelier-peft-'));
+let failed = 0;
+for (const { name, base, adapter, questions } of cases) {
+  const text = base.endsWith('.gguf')
+    ? await ModelText.fromGguf(module.readGguf(base).metadata)
+    : await ModelText.fromFolder(base);
+  const rows = await Promise.all(
+    questions.map(async (content) => [...(await text.prompt([{ role: 'user', content }])).ids]),
+  );
+  const { id: model } = await engine.loadModel(base);
+  const { id } = await engine.loadAdapter(model, adapter);
+  const logits = await engine.logits({
+    model,
+    adapter: id,
+    rows: { ids: Int32Array.from(rows.flat()), lengths: Int32Array.from(rows, ({ length }) => length) },
+    positions: 'all',
+  });
+  await engine.unloadModel(model);
+  const [ours, file] = [join(scratch, 'ours.f32'), join(scratch, 'case.json')];
+  writeFileSync(ours, new Uint8Array(logits.buffer, logits.byteOffset, logits.byteLength));
+  writeFileSync(file, JSON.stringify({ base, adapter, rows, ours }));
+  const line = execFileSync(binary, [join(root, 'test/peft/compare.py'), file], {
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+    .trim()
+    .split('\n')
+    .at(-1)!;
+  const { difference, effect, modules } = JSON.parse(line) as Record<string, number>;
+  const good = difference! <= TOLERANCE && effect! > 0;
+  if (!good) failed++;
+  console.log(
+    `${good ? 'pass' : 'FAIL'}  ${name}: max |logit - PEFT's| ${difference!.toExponential(2)} (at most ${TOLERANCE}), ` +
+      `max |adapter - base| ${effect!.toExponential(2)}, ${modules} modules`,
+  );
+}
+rmSync(scratch, { recursive: true });
+await engine.close();
+process.exit(failed === 0 ? 0 : 1);
