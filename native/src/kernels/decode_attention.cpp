@@ -1,8 +1,6 @@
 // Shapes: B batch, H query heads, K key heads, S slots, E head.
-#include "kernels/decode_attention.h"
-
+#include "kernels/attention.h"
 #include "kernels/parallel.h"
-#include "kernels/softmax.h"
 #include "kernels/vec.h"
 
 #include <algorithm>
@@ -70,19 +68,6 @@ ATELIER_CLONES void attend(
 }
 
 } // namespace
-
-mx::array decode_attention_plain(
-    const mx::array& q,
-    const mx::array& k,
-    const mx::array& v,
-    const std::vector<int32_t>& start) {
-  const int B = q.shape(0), H = q.shape(1), E = q.shape(3), K = k.shape(1);
-  // The queries that share a key head become rows of one product.
-  const mx::array q_grouped = mx::reshape(q, {B, K, H / K, 1, E});
-  const mx::array scores = mx::matmul(q_grouped, mx::expand_dims(mx::swapaxes(k, 2, 3), 2));
-  const mx::array p = causal_softmax_plain(scores, 1.0f / std::sqrt(float(E)), start);
-  return mx::reshape(mx::matmul(p, mx::expand_dims(v, 2)), {B, H, 1, E});
-}
 
 mx::array decode_attention_cpu(
     const mx::array& q,

@@ -1,9 +1,9 @@
 // Each kernel against its plain-op twin, forward and backward, at sizes that fill lanes and that do not.
-#include "kernels/decode_attention.h"
+#include "kernels/attention.h"
 #include "kernels/draw.h"
 #include "kernels/heads.h"
+#include "kernels/product.h"
 #include "kernels/rms_norm.h"
-#include "kernels/softmax.h"
 #include "kernels/swiglu.h"
 #include "core/random.h"
 #include "testing/fixtures.h"
@@ -97,14 +97,28 @@ TEST_CASE("split_heads: kernel and twin, with and without norms, shared and own 
   }
 }
 
-TEST_CASE("causal_softmax: kernel and twin, square, behind a cache, with rows that begin late") {
+TEST_CASE("product: kernel and twin, few rows and many") {
+  for (auto [N, I, O] : {std::tuple{1, 40, 70}, {5, 16, 3}, {300, 160, 512}, {64, 7, 9}, {1, 600, 9000}, {2000, 64, 40}}) {
+    CAPTURE(N);
+    check_twins(
+        [](const Arrays& in) { return Arrays{product_cpu(in[0], in[1])}; },
+        [](const Arrays& in) { return Arrays{product_plain(in[0], in[1])}; },
+        {noise({N, I}, 20), noise({O, I}, 21)}, 2e-4);
+  }
+  const mx::array w = noise({30, 8}, 22);
+  check_twins(
+      [&](const Arrays& in) { return Arrays{product_cpu(mx::swapaxes(in[0], 1, 2), w)}; },
+      [&](const Arrays& in) { return Arrays{product_plain(mx::swapaxes(in[0], 1, 2), w)}; }, {noise({4, 8, 11}, 23)});
+}
+
+TEST_CASE("attention: kernel and twin, square, behind a cache, with rows that begin late") {
   for (const std::vector<int32_t>& start : {std::vector<int32_t>{}, std::vector<int32_t>{0, 3, 9}}) {
     for (auto [L, S] : {std::pair{10, 10}, {4, 37}, {1, 21}, {50, 50}}) {
       CAPTURE(L);
       check_twins(
-          [&](const Arrays& in) { return Arrays{causal_softmax_cpu(in[0], 0.3f, start)}; },
-          [&](const Arrays& in) { return Arrays{causal_softmax_plain(in[0], 0.3f, start)}; },
-          {noise({3, 2, 5, L, S}, 11, 5)});
+          [&](const Arrays& in) { return Arrays{attention_cpu(in[0], in[1], in[2], start)}; },
+          [&](const Arrays& in) { return Arrays{attention_plain(in[0], in[1], in[2], start)}; },
+          {noise({3, 6, L, 20}, 11), noise({3, 2, S, 20}, 12), noise({3, 2, S, 20}, 13)}, 5e-5);
     }
   }
 }
@@ -115,7 +129,7 @@ TEST_CASE("decode_attention: kernel and twin, on views of a longer cache") {
       const mx::array q = noise({3, 6, 1, E}, 12, 2);
       auto view = [&](uint32_t i) { return mx::slice(noise({3, 2, 64, E}, i), {0, 0, 0, 0}, {3, 2, 40, E}); };
       const mx::array k = view(13), v = view(14);
-      check_same({decode_attention_cpu(q, k, v, start)}, {decode_attention_plain(q, k, v, start)}, 2e-5);
+      check_same({decode_attention_cpu(q, k, v, start)}, {attention_plain(q, k, v, start)}, 2e-5);
     }
   }
 }

@@ -1,6 +1,7 @@
 #include "kernels/primitive.h"
 
 #include "core/error.h"
+#include "kernels/blas.h"
 
 #include <mlx/backend/cpu/encoder.h>
 #include <mlx/primitives.h>
@@ -63,7 +64,7 @@ void use_kernels(bool on) {
 }
 
 bool cpu_kernels_for(const mx::array& x) {
-  return kernels_on && x.dtype() == mx::float32 && mx::default_device() == mx::Device::cpu;
+  return kernels_on && has_blas() && x.dtype() == mx::float32 && mx::default_device() == mx::Device::cpu;
 }
 
 Arrays apply(CpuKernel kernel, Arrays inputs, const std::vector<mx::Shape>& shapes, std::vector<mx::Dtype> types) {

@@ -1,5 +1,7 @@
 #include "models/model.h"
 
+#include "nn/linear.h"
+
 namespace atelier {
 
 mx::array Model::hidden(
@@ -28,7 +30,7 @@ const mx::array& Model::head(const Params& weights) const {
 }
 
 mx::array Model::logits(const Params& weights, const mx::array& hidden) const {
-  return mx::matmul(mx::astype(hidden, mx::float32), mx::transpose(mx::astype(head(weights), mx::float32)));
+  return product(mx::astype(hidden, mx::float32), mx::astype(head(weights), mx::float32));
 }
 
 } // namespace atelier

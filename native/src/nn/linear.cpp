@@ -1,15 +1,20 @@
 #include "nn/linear.h"
 
+#include "kernels/product.h"
+
 namespace atelier {
 
-mx::array linear(const Params& weights, const Params& lora, const std::string& product, const mx::array& x) {
-  mx::array y = mx::matmul(x, mx::transpose(weights.at(product + ".weight")));
-  auto a = lora.find(product + ".A");
+mx::array product(const mx::array& x, const mx::array& w) {
+  return cpu_kernels_for(x) && w.dtype() == mx::float32 ? product_cpu(x, w) : product_plain(x, w);
+}
+
+mx::array linear(const Params& weights, const Params& lora, const std::string& name, const mx::array& x) {
+  const mx::array y = product(x, weights.at(name + ".weight"));
+  auto a = lora.find(name + ".A");
   if (a == lora.end()) {
     return y;
   }
-  mx::array xa = mx::matmul(x, mx::transpose(a->second));
-  return mx::addmm(y, xa, mx::transpose(lora.at(product + ".B")));
+  return y + product(product(x, a->second), lora.at(name + ".B"));
 }
 
 } // namespace atelier

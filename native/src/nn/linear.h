@@ -6,13 +6,16 @@
 
 namespace atelier {
 
+/** x [..., in] times wᵀ, w [out, in]. */
+mx::array product(const mx::array& x, const mx::array& w);
+
 /**
- * x [..., in] times the product's matrix: y = x Wᵀ + (x Aᵀ) Bᵀ, the second term where `lora` has the product.
+ * x [..., in] times the matrix of a product (core/modules.h): y = x Wᵀ + (x Aᵀ) Bᵀ, the second term where `lora` has it.
  *
- * `weights` holds `<product>.weight` [out, in]; `lora` is what `stack_lora` made: `<product>.A` [R, in] and
- * `<product>.B` [out, R], the scale already in B. Both are arguments, so gradients reach them; an adapter
+ * `weights` holds `<name>.weight` [out, in]; `lora` is what `stack_lora` made: `<name>.A` [R, in] and
+ * `<name>.B` [out, R], the scale already in B. Both are arguments, so gradients reach them; an adapter
  * that is off is an empty Params.
  */
-mx::array linear(const Params& weights, const Params& lora, const std::string& product, const mx::array& x);
+mx::array linear(const Params& weights, const Params& lora, const std::string& name, const mx::array& x);
 
 } // namespace atelier

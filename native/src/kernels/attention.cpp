@@ -1,0 +1,120 @@
+// Shapes: B batch, L queries, S slots, H query heads, K key heads, G = H / K, E head.
+#include "kernels/attention.h"
+
+#include "kernels/blas.h"
+#include "kernels/parallel.h"
+#include "kernels/softmax_row.h"
+
+#include <cmath>
+
+namespace atelier {
+namespace {
+
+// All rows of one key head: its G * L queries.
+ATELIER_CLONES void softmax_rows(float* x, int G, int L, int S, int start) {
+  for (int r = 0; r < G * L; r++) {
+    const int to = S - L + r % L + 1;
+    softmax_row(x + int64_t{r} * S, x + int64_t{r} * S, std::min(start, to - 1), to, S);
+  }
+}
+
+ATELIER_CLONES void softmax_rows_vjp(const float* y, float* g, int G, int L, int S, int start) {
+  for (int r = 0; r < G * L; r++) {
+    const int to = S - L + r % L + 1;
+    softmax_row_vjp(y + int64_t{r} * S, g + int64_t{r} * S, std::min(start, to - 1), to, S);
+  }
+}
+
+struct Sizes {
+  int B, K, G, L, S, E;
+  float scale;
+
+  Sizes(const mx::array& q, const mx::array& k)
+      : B(q.shape(0)), K(k.shape(1)), G(q.shape(1) / k.shape(1)), L(q.shape(2)), S(k.shape(2)), E(q.shape(3)),
+        scale(1.0f / std::sqrt(static_cast<float>(q.shape(3)))) {}
+
+  // Calls f(b, offset of the key head's queries, of its weights, of its keys).
+  template <class F>
+  void each(F&& f) const {
+    const int64_t cost = int64_t{G} * L * S * E;
+    const int grain = static_cast<int>(std::max<int64_t>(1, 500'000 / std::max<int64_t>(1, cost)));
+    parallel_for(B * K, grain, [&](int from, int to) {
+      for (int64_t n = from; n < to; n++) {
+        f(static_cast<int>(n / K), n * G * L * E, n * G * L * S, n * S * E);
+      }
+    });
+  }
+};
+
+int begin_of(const std::vector<int32_t>& start, int row) {
+  return start.empty() ? 0 : start[row];
+}
+
+Arrays backward(const Arrays& in, const mx::array& weights, const mx::array& g, const std::vector<int32_t>& start) {
+  CpuKernel kernel{"AttentionCpuVjp", nullptr, nullptr};
+  kernel.run = [start](const Arrays& in, Arrays& out) {
+    const Sizes z(in[0], in[1]);
+    const float *q = in[0].data<float>(), *k = in[1].data<float>(), *v = in[2].data<float>();
+    const float *p = in[3].data<float>(), *g = in[4].data<float>();
+    float *dq = out[0].data<float>(), *dk = out[1].data<float>(), *dv = out[2].data<float>();
+    const int R = z.G * z.L, S = z.S, E = z.E;
+    z.each([&](int b, int64_t query, int64_t weight, int64_t key) {
+      std::vector<float> ds(size_t(R) * S);
+      sgemm(S, E, R, 1, {p + weight, S, true}, {g + query, E}, dv + key, E);
+      sgemm(R, S, E, 1, {g + query, E}, {v + key, E, true}, ds.data(), S);
+      softmax_rows_vjp(p + weight, ds.data(), z.G, z.L, S, begin_of(start, b));
+      sgemm(R, E, S, z.scale, {ds.data(), S}, {k + key, E}, dq + query, E);
+      sgemm(S, E, R, z.scale, {ds.data(), S, true}, {q + query, E}, dk + key, E);
+    });
+  };
+  return apply(kernel, {in[0], in[1], in[2], weights, g}, {in[0].shape(), in[1].shape(), in[2].shape()});
+}
+
+} // namespace
+
+mx::array attention_plain(
+    const mx::array& q,
+    const mx::array& k,
+    const mx::array& v,
+    const std::vector<int32_t>& start) {
+  const int L = q.shape(2), S = k.shape(2);
+  const float scale = 1.0f / std::sqrt(static_cast<float>(q.shape(3)));
+  if (start.empty()) {
+    return mx::fast::scaled_dot_product_attention(q, k, v, scale, L > 1 ? "causal" : "");
+  }
+  const mx::array slot = mx::arange(S, mx::int32);
+  const mx::array begun =
+      mx::greater_equal(slot, mx::array(start.begin(), {static_cast<int>(start.size()), 1, 1, 1}, mx::int32));
+  const mx::array query = mx::expand_dims(mx::arange(S - L, S, mx::int32), 1);
+  const mx::array seen = L == 1
+      ? begun
+      : mx::logical_or(mx::logical_and(mx::less_equal(slot, query), begun), mx::equal(slot, query));
+  return mx::fast::scaled_dot_product_attention(q, k, v, scale, "array", seen);
+}
+
+mx::array attention_cpu(
+    const mx::array& q,
+    const mx::array& k,
+    const mx::array& v,
+    const std::vector<int32_t>& start) {
+  CpuKernel kernel{"AttentionCpu", nullptr, nullptr};
+  kernel.run = [start](const Arrays& in, Arrays& out) {
+    const Sizes z(in[0], in[1]);
+    const float *q = in[0].data<float>(), *k = in[1].data<float>(), *v = in[2].data<float>();
+    float *y = out[0].data<float>(), *p = out[1].data<float>();
+    const int R = z.G * z.L, S = z.S, E = z.E;
+    z.each([&](int b, int64_t query, int64_t weight, int64_t key) {
+      sgemm(R, S, E, z.scale, {q + query, E}, {k + key, E, true}, p + weight, S);
+      softmax_rows(p + weight, z.G, z.L, S, begin_of(start, b));
+      sgemm(R, E, S, 1, {p + weight, S}, {v + key, E}, y + query, E);
+    });
+  };
+  // The weights are the second output, for the backward alone: nothing else may read them.
+  kernel.vjp = [start](const Arrays& in, const Arrays& cotangents, const Arrays& out, const std::vector<int>&) {
+    return backward(in, out[1], mx::contiguous(cotangents[0]), start);
+  };
+  const mx::Shape weights{q.shape(0), q.shape(1), q.shape(2), k.shape(2)};
+  return apply(kernel, {mx::contiguous(q), mx::contiguous(k), mx::contiguous(v)}, {q.shape(), weights})[0];
+}
+
+} // namespace atelier

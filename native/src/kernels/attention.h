@@ -1,0 +1,34 @@
+#pragma once
+
+#include "kernels/primitive.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace atelier {
+
+/**
+ * softmax(q kᵀ / sqrt(E)) v; q [B, H, L, E], k and v [B, K, S, E] with K dividing H. Query l stands in slot
+ * S - L + l and sees the slots from its row's `start` (int32 [B]; empty: 0) up to its own; a query before its row's
+ * start sees its own slot only.
+ */
+mx::array attention_plain(
+    const mx::array& q,
+    const mx::array& k,
+    const mx::array& v,
+    const std::vector<int32_t>& start);
+/** The same, a key head at a time, with a backward. f32 on the CPU, where has_blas(). */
+mx::array attention_cpu(
+    const mx::array& q,
+    const mx::array& k,
+    const mx::array& v,
+    const std::vector<int32_t>& start);
+
+/** For one query a row (L = 1): in one pass, straight from views of a longer cache, without a gradient. */
+mx::array decode_attention_cpu(
+    const mx::array& q,
+    const mx::array& k,
+    const mx::array& v,
+    const std::vector<int32_t>& start);
+
+} // namespace atelier

@@ -1,0 +1,22 @@
+#pragma once
+
+namespace atelier {
+
+/** A matrix in row-major order; `transposed` reads it with rows and columns exchanged. */
+struct Matrix {
+  const float* data;
+  int step;
+  bool transposed = false;
+};
+
+/** Whether the CPU's BLAS can be called directly: not on macOS, where MLX's own products are as good. */
+bool has_blas();
+
+/**
+ * c [m, n] (rows `step_c` apart) = alpha * a [m, k] b [k, n], or added to c. Runs on the calling thread alone:
+ * OpenBLAS's own threads wait by spinning, which on a machine with other work was seen to be 30 times slower than
+ * one thread. So it is given one, and kernels divide the work themselves.
+ */
+void sgemm(int m, int n, int k, float alpha, Matrix a, Matrix b, float* c, int step_c, bool add = false);
+
+} // namespace atelier
