@@ -1,0 +1,80 @@
+// npm run gpu-proof: what a GPU machine gives, as JSON: device, versions, conformance, three GRPO steps.
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { appCommit } from '../../electron/backend/system';
+import { readArguments } from '../../electron/headless/command';
+import { openLocal } from '../../electron/headless/local';
+import { engineModule, type Device } from '../../native';
+import { demo } from '../../shared/contract/demo';
+
+const { values, device } = readArguments(process.argv.slice(2), {
+  out: { type: 'string' },
+  /** Files of the fixtures that do not depend on the device need packages from a registry: leave them out. */
+  item: { type: 'string', multiple: true },
+});
+if (device === 'cpu') throw new Error('gpu-proof wants a GPU: npm run gpu-proof -- --device cuda (or metal)');
+
+const proof = {
+  device: engineModule(device)
+    .devices()
+    .find((there) => there.device === device),
+  mlx: engineModule(device).mlxVersion,
+  commit: appCommit(),
+  node: process.versions.node,
+  conformance: conformance(device, values.item ?? []),
+  grpo: await threeSteps(device),
+};
+const text = JSON.stringify(proof, null, 2);
+if (values.out) writeFileSync(values.out, text);
+process.stdout.write(`${text}\n`);
+process.exit(proof.conformance.failed.length === 0 && proof.grpo.steps.length === 3 ? 0 : 1);
+
+/** In a process of its own: the fixtures are f32, so TF32 has to be off before MLX is loaded. */
+function conformance(on: Device, items: string[]) {
+  const source = import.meta.url.endsWith('.ts');
+  const program = fileURLToPath(new URL(source ? '../../conformance/run.ts' : './conformance.js', import.meta.url));
+  const args = [
+    ...(source ? ['--import', 'tsx'] : []),
+    program,
+    '--json',
+    ...['--device', on],
+    ...items.flatMap((item) => ['--item', item]),
+    ...['--fixtures', 'conformance/fixtures'],
+  ];
+  let output: string;
+  try {
+    output = execFileSync(process.execPath, args, {
+      env: { ...process.env, MLX_ENABLE_TF32: '0' },
+      maxBuffer: 64 << 20,
+      encoding: 'utf8',
+    });
+  } catch (error) {
+    // Exit code 1 says that a line failed: the lines are there all the same.
+    output = (error as { stdout: string }).stdout;
+  }
+  const { lines, summary } = JSON.parse(output) as {
+    lines: { path: string; status: string }[];
+    summary: string;
+  };
+  return { summary, failed: lines.filter(({ status }) => status === 'fail') };
+}
+
+/** The demo's run, cut after three steps. */
+async function threeSteps(on: Device) {
+  const home = mkdtempSync(join(tmpdir(), 'atelier-proof-'));
+  const local = await openLocal({ home, device: on });
+  const { id } = await local.client.runs.start({ ...demo, params: { ...demo.params, steps: 3 }, checkpointEvery: 3 });
+  const steps: Record<string, number>[] = [];
+  const evaluations: Record<string, number>[] = [];
+  for await (const row of local.client.runs.follow({ id })) {
+    if (row.kind === 'step') steps.push(row.metrics);
+    if (row.kind === 'evaluation') evaluations.push(row.metrics);
+  }
+  const { status, message } = await local.client.runs.get({ id });
+  await local.close();
+  rmSync(home, { recursive: true, force: true });
+  return { status, message, steps, evaluations };
+}
