@@ -1,6 +1,127 @@
 import type { Estimate, RunConfig } from '../../../shared/contract/runs';
+import { probe, type Rates } from '../train';
+import { checkConfig, type Checked } from './check-config';
+import { costsOf } from './cost-model';
+import { chooseMicroTokens, prepareData } from './prepare';
 import type { RunsOptions } from './runs';
 
-export async function estimateRun(_config: RunConfig, _options: RunsOptions): Promise<Estimate> {
-  throw new Error('to be written');
+/** Rows that a probe works with; more tell no more. */
+const PROBE_ROWS = 512;
+/** Measured once for a model with a data set on this backend; fields of the form only scale it. */
+const measured = new WeakMap<RunsOptions['engineHost'], Map<string, Promise<Rates>>>();
+
+const nothing = {
+  memory: { weights: 0, adapter: 0, optimizer: 0, cache: 0, activations: 0, total: 0 },
+  secondsPerStep: 0,
+  totalSeconds: 0,
+  diskBytes: 0,
+  rollouts: null,
+};
+
+/** Problems by field; where there is none that stops the run, its costs from a measure with the engine. */
+export async function estimateRun(
+  config: RunConfig,
+  options: RunsOptions,
+  isBusy: () => boolean,
+  signal: AbortSignal,
+): Promise<Estimate> {
+  const { problems, checked } = await checkConfig(config, options.sources);
+  const stats = await (await options.engineHost.engine()).stats();
+  const availableBytes = stats.memoryLimitBytes;
+  if (!checked) return { ...nothing, availableBytes, problems };
+  const { model, needs, algorithm, params } = checked;
+  let data;
+  try {
+    data = (await prepareData(config, checked, options.sources, PROBE_ROWS)).data;
+  } catch (error) {
+    const { message, hint, details } = error as {
+      message: string;
+      hint?: string;
+      details?: { path?: string };
+    };
+    const path = details?.path ?? 'data.dataset';
+    return {
+      ...nothing,
+      availableBytes,
+      problems: [...problems, { level: 'error', path, message, ...(hint ? { hint } : {}) }],
+    };
+  }
+  const lease = await options.engineHost.acquire(model.path, model.bytes);
+  try {
+    const engine = await options.engineHost.engine();
+    const known = measured.get(options.engineHost) ?? new Map<string, Promise<Rates>>();
+    measured.set(options.engineHost, known);
+    const key = [
+      model.hash,
+      config.data.dataset,
+      algorithm.key,
+      needs.temperature,
+      JSON.stringify(config.data.mapping),
+    ].join(' ');
+    if (!known.has(key) && isBusy()) {
+      return {
+        ...nothing,
+        availableBytes,
+        problems: [
+          ...problems,
+          {
+            level: 'warning',
+            path: '',
+            message: 'A run is at work: time and memory are measured when it has ended.',
+          },
+        ],
+      };
+    }
+    if (!known.has(key)) {
+      const probing = probe(
+        {
+          engine,
+          model: lease.model,
+          algorithm,
+          params,
+          needs,
+          stopIds: model.text.stopIds,
+          rows: data.rows,
+        },
+        signal,
+      );
+      known.set(key, probing);
+      probing.catch(() => known.delete(key));
+    }
+    const rates = await known.get(key)!;
+    const costs = costsOf(lease.model, rates, {
+      needs,
+      rank: params.loraRank,
+      steps: algorithm.steps(params, await countRows(config, checked, options)),
+      heldOut: data.heldOut.length,
+      microTokens: await chooseMicroTokens(engine, lease.model),
+      keepCheckpoints: options.settings.values.keepCheckpoints,
+    });
+    if (costs.memory.total > availableBytes) {
+      problems.push({
+        level: 'error',
+        path: 'params',
+        message: `It needs about ${gb(costs.memory.total)}; the engine may use ${gb(availableBytes)}.`,
+        hint: 'Shorter answers, fewer prompts or a smaller model take less.',
+      });
+    }
+    if (!rates.complete) {
+      problems.push({
+        level: 'warning',
+        path: 'params.maxNewTokens',
+        message: 'Answers were longer than the measure had time for: the time shown is the most it can take.',
+      });
+    }
+    return { ...costs, availableBytes, problems };
+  } finally {
+    lease.release();
+  }
 }
+
+/** Rows of the whole data set, for algorithms whose steps follow from them. */
+async function countRows(config: RunConfig, checked: Checked, options: RunsOptions): Promise<number> {
+  if (checked.needs.data === 'rollouts') return 0;
+  return (await prepareData(config, checked, options.sources)).data.rows.length;
+}
+
+const gb = (bytes: number) => `${(bytes / 1e9).toFixed(1)} GB`;

@@ -12,17 +12,19 @@ export interface PreparedData {
   hash: string;
 }
 
-/** Reads and tokenises the rows of a run, held-out ones too. @throws AtelierError invalid_data */
+/** Reads and tokenises the rows of a run (the first `limit` where given), held-out ones too. @throws AtelierError invalid_data */
 export async function prepareData(
   config: RunConfig,
   checked: Checked,
   sources: Sources,
+  limit?: number,
 ): Promise<PreparedData> {
   const { needs, model } = checked;
   const { dataset, mapping, heldOut } = config.data;
   const maxTokens = tokenBudget(needs, model);
+  const some = limit === undefined ? {} : { limit };
   if (needs.data === 'rollouts') {
-    const main = await sources.prompts(dataset, { mapping, model, maxTokens });
+    const main = await sources.prompts(dataset, { mapping, model, maxTokens, ...some });
     const held = heldOut
       ? await sources.prompts(heldOut.dataset, { mapping, model, maxTokens, limit: heldOut.rows })
       : null;
@@ -34,7 +36,7 @@ export async function prepareData(
     };
   }
   const options = { mapping, model, maxTokens, completionOnly: needs.completionOnly ?? true };
-  const main = await sources.examples(dataset, options);
+  const main = await sources.examples(dataset, { ...options, ...some });
   const held = heldOut ? await sources.examples(heldOut.dataset, { ...options, limit: heldOut.rows }) : null;
   requireRows(main.rows.length, main.left, dataset);
   return {

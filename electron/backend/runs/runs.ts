@@ -40,6 +40,7 @@ const atWork: ReadonlySet<RunStatus> = new Set(['preparing', 'running', 'paused'
 const resumable: ReadonlySet<RunStatus> = new Set(['interrupted', 'failed', 'stopped']);
 /** Deaths in a row without a new checkpoint after which a run no longer goes on by itself. */
 const MAX_DEATHS = 2;
+const SOME_ROWS = 256;
 
 /** All runs of a data folder: one works, others wait. */
 export class Runs {
@@ -145,10 +146,13 @@ export class Runs {
     throw new AtelierError('invalid_input', first.message, first.hint, { path: first.path, problems });
   }
 
-  /** Steps of an algorithm on examples follow from their number; on rollouts they do not. */
+  /**
+   * Usable rows, so that data that does not fit is an error of the start and not of the run. Steps of an
+   * algorithm on rollouts do not follow from their number: some are enough.
+   */
   async #rowCount(config: RunConfig, checked: Checked, sources: Sources): Promise<number> {
-    if (checked.needs.data === 'rollouts') return 0;
-    return (await prepareData(config, checked, sources)).data.rows.length;
+    const limit = checked.needs.data === 'rollouts' ? SOME_ROWS : undefined;
+    return (await prepareData(config, checked, sources, limit)).data.rows.length;
   }
 
   pause(id: string): void {

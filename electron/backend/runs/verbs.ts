@@ -17,7 +17,8 @@ export function runVerbs(
   return {
     list: () => Promise.all(runs.all().map((entry) => summarise(entry, runs.place(entry)))),
     get: ({ id }) => details(runs.get(id), runs.place(runs.get(id))),
-    estimate: (config) => estimateRun(config, options),
+    estimate: (config, { signal }) =>
+      estimateRun(config, options, () => runs.status().activeRun !== null, signal),
     start: (config) => runs.start(config),
     follow: ({ id, after }, { signal }) => {
       const entry = runs.get(id);

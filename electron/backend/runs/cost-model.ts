@@ -1,0 +1,65 @@
+import type { ModelInfo } from '../../../native/face';
+import type { Needs } from '../../../shared/algorithms';
+import type { Estimate } from '../../../shared/contract/runs';
+import type { Rates } from '../train';
+
+export interface RunShape {
+  needs: Needs;
+  rank: number;
+  steps: number;
+  /** Held-out rows; each is answered twice before and twice after. */
+  heldOut: number;
+  microTokens: number;
+  keepCheckpoints: number;
+}
+
+type Costs = Pick<Estimate, 'memory' | 'secondsPerStep' | 'totalSeconds' | 'diskBytes' | 'rollouts'>;
+
+/** Time, memory and disk of a run from the model's measured rates. Pure arithmetic: moves with every field. */
+export function costsOf(model: Pick<ModelInfo, 'weightBytes'>, rates: Rates, shape: RunShape): Costs {
+  const { needs, steps } = shape;
+  const rollouts = needs.data === 'rollouts' ? needs.prompts * needs.groupSize : 0;
+  const limit = needs.maxNewTokens ?? 0;
+  const length = Math.min(rates.meanLength, limit);
+  const longest = Math.min(rates.longest, limit);
+  const trainRows = rollouts > 0 ? rollouts : needs.prompts;
+  const rowTokens = Math.min(rates.rowTokens + length, needs.maxTokens ?? Infinity);
+
+  const sampling = (prompts: number, answers: number) =>
+    prompts * rates.rowTokens * rates.prefillPerToken +
+    longest * rates.decodeFixed +
+    answers * length * rates.decodePerRow;
+  const training = trainRows * rowTokens * rates.trainPerToken * needs.passes;
+  // a forward is about a third of forward and backward
+  const reference = needs.roles.includes('reference') ? (trainRows * rowTokens * rates.trainPerToken) / 3 : 0;
+  const secondsPerStep = (rollouts > 0 ? sampling(needs.prompts, rollouts) : 0) + training + reference;
+  const evaluation =
+    rollouts > 0
+      ? 4 * sampling(shape.heldOut, shape.heldOut)
+      : (2 * shape.heldOut * rowTokens * rates.trainPerToken) / 3;
+
+  const adapterParameters = rates.adapterPerRank * shape.rank;
+  const weights = model.weightBytes;
+  const adapter = adapterParameters * 4;
+  const optimizer = adapterParameters * 8;
+  const cache = rollouts * (rates.rowTokens + longest) * rates.samplingPerToken;
+  const padded =
+    trainRows * Math.max(rowTokens, Math.min(rates.rowTokens + longest, needs.maxTokens ?? Infinity));
+  const train = Math.min(padded / needs.minibatches, shape.microTokens) * rates.trainingPerToken;
+  // sampling and training take turns: what training needs beyond sampling is added
+  const activations = Math.max(0, train - cache);
+  return {
+    memory: {
+      weights,
+      adapter,
+      optimizer,
+      cache,
+      activations,
+      total: weights + adapter + optimizer + cache + activations,
+    },
+    secondsPerStep,
+    totalSeconds: steps * secondsPerStep + evaluation,
+    diskBytes: (shape.keepCheckpoints + 1) * adapterParameters * 12 + steps * rollouts * (300 + length * 12),
+    rollouts: rollouts > 0 ? steps * rollouts : null,
+  };
+}

@@ -1,0 +1,204 @@
+import type { AdapterId, Engine, ModelInfo, OptimizerId } from '../../../native/face';
+import {
+  ADAMW,
+  LORA_TARGETS,
+  type Algorithm,
+  type CommonParams,
+  type Needs,
+} from '../../../shared/algorithms';
+import { buildBatch, lossTokens, type TrainRow } from './batch';
+import { gatherExamples } from './gathered';
+import type { ExampleRow, PromptRow } from './job';
+
+/** What a model costs on this machine, measured with the engine; scales to other shapes of a run. */
+export interface Rates {
+  /** Seconds of one decoding step: fixed, and for each row. */
+  decodeFixed: number;
+  decodePerRow: number;
+  /** Seconds to read a prompt, per token. */
+  prefillPerToken: number;
+  /** New tokens of an answer: mean, and the longest of a step. 0 for examples. */
+  meanLength: number;
+  longest: number;
+  /** False where answers were cut off by the probe's time: lengths are then upper bounds. */
+  complete: boolean;
+  /** Seconds of forward and backward, per token. */
+  trainPerToken: number;
+  /** Bytes above the resident ones: while sampling per row and token, while training per padded token. */
+  samplingPerToken: number;
+  trainingPerToken: number;
+  /** Mean tokens of a prompt, or of an example. */
+  rowTokens: number;
+  /** Parameters of an adapter of rank 1. */
+  adapterPerRank: number;
+}
+
+export interface ProbeRequest {
+  engine: Engine;
+  model: ModelInfo;
+  algorithm: Algorithm;
+  params: CommonParams & Record<string, unknown>;
+  needs: Needs;
+  stopIds: Int32Array;
+  rows: PromptRow[] | ExampleRow[];
+}
+
+const SAMPLING_BUDGET_MS = 10_000;
+const TRAIN_TOKENS = 4096;
+
+/** Takes a step's measure: about the time of one step, ten seconds of sampling at most. Leaves nothing behind. */
+export async function probe(request: ProbeRequest, signal: AbortSignal): Promise<Rates> {
+  const { engine, model, params } = request;
+  const adapter = await engine.createAdapter(model.id, {
+    rank: params.loraRank,
+    alpha: params.loraAlpha,
+    targetModules: LORA_TARGETS[params.loraTargets],
+    rslora: params.rsLora,
+    seed: 0,
+  });
+  let optimizer: OptimizerId | null = null;
+  try {
+    optimizer = await engine.createOptimizer(
+      { kind: 'adapter', adapter: adapter.id },
+      { kind: 'adamw', ...ADAMW, weightDecay: 0 },
+    );
+    const sampled = request.needs.data === 'rollouts' ? await sample(request, adapter.id, signal) : null;
+    const rows = sampled?.rows ?? gatherExamples(request.rows as ExampleRow[]).rows;
+    const trained = await trainSome(request, optimizer, rows, signal);
+    return {
+      ...(sampled?.rates ?? noSampling),
+      ...trained,
+      rowTokens: mean(request.rows.map((row) => row.ids.length)),
+      adapterPerRank: adapter.parameters / params.loraRank,
+    };
+  } finally {
+    if (optimizer !== null) await engine.freeOptimizer(optimizer);
+    await engine.unloadAdapter(adapter.id);
+  }
+}
+
+const noSampling = {
+  decodeFixed: 0,
+  decodePerRow: 0,
+  prefillPerToken: 0,
+  meanLength: 0,
+  longest: 0,
+  complete: true,
+  samplingPerToken: 0,
+};
+
+async function sample(request: ProbeRequest, adapter: AdapterId, signal: AbortSignal) {
+  const { engine, needs } = request;
+  const prompts = (request.rows as PromptRow[]).slice(0, needs.prompts);
+  const generate = async (some: PromptRow[], maxNewTokens: number, budget: AbortSignal) => {
+    const start = performance.now();
+    const { rows } = await engine.generate(
+      {
+        model: request.model.id,
+        adapter,
+        prompts: some.map((prompt) => prompt.ids),
+        samplesPerPrompt: needs.groupSize,
+        maxNewTokens,
+        temperature: needs.temperature ?? 1,
+        stopIds: request.stopIds,
+        seed: 1,
+      },
+      { signal: budget },
+    );
+    return { rows, seconds: (performance.now() - start) / 1000 };
+  };
+  const promptTokens = prompts.reduce((sum, prompt) => sum + prompt.ids.length, 0);
+  await generate(prompts.slice(0, 1), 2, signal); // kernels and caches warm
+  const prefill = await generate(prompts, 1, signal);
+  const prefillPerToken = prefill.seconds / promptTokens;
+  const few = await generate(prompts.slice(0, 1), 8, signal);
+
+  await engine.resetPeak();
+  const before = (await engine.stats()).activeBytes;
+  const budget = AbortSignal.any([signal, AbortSignal.timeout(SAMPLING_BUDGET_MS)]);
+  const full = await generate(prompts, needs.maxNewTokens ?? 512, budget);
+  signal.throwIfAborted();
+  const peak = (await engine.stats()).peakBytes;
+
+  const lengths = full.rows.map((row) => row.ids.length);
+  const steps = Math.max(1, ...lengths);
+  const tokens = lengths.reduce((sum, length) => sum + length, 0);
+  // two lines through two measures: time = steps * fixed + tokens * perRow
+  const fewSteps = Math.max(1, ...few.rows.map((row) => row.ids.length));
+  const fewTokens = few.rows.reduce((sum, row) => sum + row.ids.length, 0);
+  const fewSeconds = Math.max(1e-6, few.seconds - prefillPerToken * prompts[0]!.ids.length);
+  const fullSeconds = Math.max(1e-6, full.seconds - prefill.seconds);
+  const determinant = steps * fewTokens - fewSteps * tokens;
+  const solved = determinant === 0 ? 0 : (steps * fewSeconds - fewSteps * fullSeconds) / determinant;
+  const decodePerRow = Math.min(fullSeconds / tokens, Math.max(0, solved));
+  const complete = full.rows.every((row) => row.finish !== 'cancelled');
+  const limit = needs.maxNewTokens ?? 512;
+  return {
+    rates: {
+      decodeFixed: Math.max(0, fullSeconds - tokens * decodePerRow) / steps,
+      decodePerRow,
+      prefillPerToken,
+      meanLength: complete ? tokens / lengths.length : limit,
+      longest: complete ? steps : limit,
+      complete,
+      samplingPerToken:
+        Math.max(0, peak - before) / (lengths.length * (promptTokens / prompts.length + steps)),
+    },
+    rows: full.rows.map((row): TrainRow => {
+      const prompt = prompts[row.prompt]!.ids;
+      const ids = Int32Array.from([...prompt, ...row.ids]);
+      const samplerLogp = new Float32Array(ids.length - 1);
+      samplerLogp.set(row.logprob, prompt.length - 1);
+      return {
+        ids,
+        group: row.prompt,
+        use: 'train',
+        loss: new Uint8Array(ids.length - 1).fill(1, prompt.length - 1),
+        // of either sign, as in a step; the learning rate is 0
+        advantage: row.ids.length % 2 === 0 ? 1 : -1,
+        samplerLogp,
+        refLogp: samplerLogp,
+      };
+    }),
+  };
+}
+
+async function trainSome(
+  request: ProbeRequest,
+  optimizer: OptimizerId,
+  all: TrainRow[],
+  signal: AbortSignal,
+) {
+  const { engine, algorithm, params, needs } = request;
+  const program = algorithm.losses(params).policy;
+  const rows: TrainRow[] = [];
+  let longest = 0;
+  for (const row of all) {
+    longest = Math.max(longest, row.ids.length);
+    if (rows.length > 0 && (rows.length + 1) * longest > TRAIN_TOKENS) break;
+    rows.push(row);
+  }
+  const padded = rows.length * Math.max(...rows.map((row) => row.ids.length));
+  const step = () =>
+    engine.step(
+      {
+        optimizer,
+        ...buildBatch(rows, program, lossTokens(rows), params),
+        program: JSON.stringify(program),
+        temperature: needs.temperature ?? 1,
+        learningRate: 0,
+        maxGradNorm: null,
+        microTokens: TRAIN_TOKENS * 2,
+      },
+      { signal },
+    );
+  await step();
+  await engine.resetPeak();
+  const before = (await engine.stats()).activeBytes;
+  const { seconds, tokens, peakBytes } = await step();
+  return { trainPerToken: seconds / tokens, trainingPerToken: Math.max(0, peakBytes - before) / padded };
+}
+
+function mean(values: number[]): number {
+  return values.reduce((sum, value) => sum + value, 0) / Math.max(1, values.length);
+}
