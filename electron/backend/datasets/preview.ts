@@ -10,7 +10,7 @@ import type { DataRow } from './scan';
 export type Preview = z.infer<typeof PreviewRow>;
 
 /** Whether an algorithm samples answers to the data's prompts or learns the data's answers. */
-export function useOf(key: string): Use {
+export function dataUse(key: string): Use {
   const algorithm = algorithmByKey(key);
   if (!algorithm)
     throw new AtelierError('invalid_input', `There is no algorithm "${key}".`, undefined, {

@@ -9,7 +9,7 @@ import { readJson, replaceFile } from '../store';
 import type { ModelText } from '../text';
 import { formatOf } from './formats';
 import { resolveMapping, type Use } from './mapping';
-import { previewRow, useOf, type Preview } from './preview';
+import { previewRow, dataUse, type Preview } from './preview';
 import { readRows, scan, Scan, type DataRow } from './scan';
 import { Uploads } from './uploads';
 
@@ -119,7 +119,7 @@ export class DatasetRegistry {
     },
     text: ModelText,
   ): Promise<{ total: number; rows: Preview[] }> {
-    const use = useOf(input.algorithm);
+    const use = dataUse(input.algorithm);
     const { mapping, rows, total } = await this.open(input.id, input.mapping, use, input.offset);
     const options = {
       text,

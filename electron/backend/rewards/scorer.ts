@@ -12,6 +12,12 @@ import {
   type Task,
 } from './host/protocol';
 
+/** Time to start a process and its sandbox on a busy machine. */
+const startLimit = 30_000;
+
+/** After so many calls that had to be killed the rest of a request is given up: each costs seconds. */
+const maxBreaks = 8;
+
 export interface ScorerOptions {
   /** Milliseconds that one call of the function may take. */
   limit?: number;
@@ -27,6 +33,8 @@ interface Break {
 
 interface Attempt {
   done: SampleDone[];
+  /** The module was there: what stopped it was a call. */
+  loaded: boolean;
   batch: boolean;
   mistake?: Mistake;
   broken: Break | null;
@@ -48,7 +56,7 @@ export class RewardScorer {
 
   constructor(
     private readonly spawn: HostSpawn,
-    { limit = 1000, patience = 3000 }: ScorerOptions = {},
+    { limit = 1000, patience = 10_000 }: ScorerOptions = {},
   ) {
     this.#limit = limit;
     this.#patience = patience;
@@ -90,6 +98,7 @@ export class RewardScorer {
     const code = await compileReward(request.code);
     const indices = request.indices ?? request.samples.map((_, index) => index);
     const scored: Scored[] = [];
+    let breaks = 0;
     while (scored.length < request.samples.length) {
       signal?.throwIfAborted();
       const from = scored.length;
@@ -111,11 +120,18 @@ export class RewardScorer {
         if (scored.length < request.samples.length) throw new Error('the reward host left samples out');
         break;
       }
-      // One call answers for one sample, so the one it stopped at is the culprit; a batch answers for all.
-      const charged = attempt.batch ? rest.length - attempt.done.length : 1;
       const { status, message } = attempt.broken;
-      for (let count = 0; count < charged; count++) {
-        scored.push({ reward: null, status, error: message, milliseconds: this.#limit });
+      const left = rest.length - attempt.done.length;
+      breaks++;
+      // Before the module was there nobody is to blame the first time: the host may have been killed from outside.
+      if (!attempt.loaded && breaks === 1) continue;
+      // One call answers for one sample, so the one it stopped at is the culprit; a batch answers for all, and
+      // a module that does not load answers for none.
+      const charged = attempt.batch || !attempt.loaded ? left : 1;
+      charge(scored, charged, { status, error: message, milliseconds: this.#limit });
+      if (breaks === maxBreaks) {
+        const error = `not tried: ${maxBreaks} calls before it had to be killed`;
+        charge(scored, left - charged, { status: 'killed', error, milliseconds: 0 });
       }
     }
     return scored;
@@ -124,7 +140,7 @@ export class RewardScorer {
   async #attempt(task: Task, signal?: AbortSignal): Promise<Attempt> {
     const host = await this.#ensure();
     return new Promise((resolve, reject) => {
-      const attempt: Attempt = { done: [], batch: false, broken: null };
+      const attempt: Attempt = { done: [], loaded: false, batch: false, broken: null };
       let over = false;
       const end = (act: () => void) => {
         if (over) return;
@@ -160,6 +176,11 @@ export class RewardScorer {
         if (message.kind === 'sample') {
           attempt.done.push(message);
           watch(task.limit);
+        } else if (message.kind === 'started' || message.kind === 'loaded') {
+          attempt.loaded = message.kind === 'loaded';
+          watch(task.limit);
+        } else if (message.kind === 'alive') {
+          watch(task.limit);
         } else if (message.kind === 'batch') {
           attempt.batch = true;
           watch(batchLimit(task.limit, task.kind === 'job' ? task.count : 1));
@@ -169,31 +190,34 @@ export class RewardScorer {
             status,
             message.reason === 'timeout' ? message.message : `it broke its sandbox: ${message.message}`,
           );
-        } else {
+        } else if (message.kind === 'done') {
           attempt.mistake = message.mistake;
           end(() => resolve(attempt));
         }
       });
-      watch(task.limit + 20_000);
+      watch(startLimit);
       void host.port.post(task);
     });
   }
 
   #ensure(): Promise<Spawned> {
-    if (!this.#host) {
-      this.#host = this.spawn('reward');
-      this.#host.then(
-        (host) => {
-          this.#pid = host.pid;
-          host.onExit((code, signal) => {
-            this.#forget(host.pid);
-            this.#exited(signal ?? `code ${code}`);
-          });
-        },
-        () => this.#forget(),
-      );
-    }
+    this.#host ??= this.#start();
     return this.#host;
+  }
+
+  async #start(): Promise<Spawned> {
+    try {
+      const host = await this.spawn('reward');
+      this.#pid = host.pid;
+      host.onExit((code, signal) => {
+        this.#forget(host.pid);
+        this.#exited(signal ?? `code ${code}`);
+      });
+      return host;
+    } catch (error) {
+      this.#forget();
+      throw error;
+    }
   }
 
   #forget(pid?: number): void {
@@ -201,6 +225,10 @@ export class RewardScorer {
     this.#host = null;
     this.#pid = null;
   }
+}
+
+function charge(scored: Scored[], count: number, why: Omit<Scored, 'reward'>): void {
+  for (let done = 0; done < count; done++) scored.push({ reward: null, ...why });
 }
 
 function result({ status, value, mistake, milliseconds }: SampleDone): Scored {

@@ -8,7 +8,6 @@ export {
   type TextExample,
 } from './model-text';
 export { ChatTemplate, type ChatMessage, type RenderOptions } from './template/chat-template';
-export { Renderer, type RenderBudget } from './template/renderer';
-export { Tokenizer, type TextSource } from './tokenizer';
+export type { TextSource } from './tokenizer';
 export { folderSource } from './folder-source';
 export { ggufSource } from './gguf-source';

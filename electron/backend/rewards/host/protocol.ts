@@ -13,7 +13,7 @@ export interface Job {
   step: number;
   /** [count] place of each sample in the step; with seed and step it seeds Math.random. */
   indices: number[];
-  /** Milliseconds that one call may take. */
+  /** Milliseconds that one call may take: of the clock and of the processor, so that a busy machine is no fault. */
   limit: number;
 }
 
@@ -54,6 +54,12 @@ export interface TaskDone {
   batch: boolean;
 }
 
+/** `started`: the sandbox is there, the code's own time counts. `loaded`: its module is, now the calls come. */
+export interface Stage {
+  kind: 'started' | 'loaded';
+  id: number;
+}
+
 /** Sent before a batch function is called: what stops it stops all its samples. */
 export interface BatchStarts {
   kind: 'batch';
@@ -68,8 +74,20 @@ export interface Stopped {
   message: string;
 }
 
-export type WorkerMessage = SampleDone | TaskDone | BatchStarts;
-export type HostMessage = WorkerMessage | Stopped | { kind: 'ready' };
+export type WorkerMessage = Stage | SampleDone | TaskDone | BatchStarts;
+/** The call is over its time by the clock, but the processor was elsewhere: it is given more. */
+export interface Alive {
+  kind: 'alive';
+  id: number;
+}
+
+export type HostMessage = WorkerMessage | Stopped | Alive | { kind: 'ready' };
+
+/** Milliseconds that this process, whose work is all the sandbox's, had of the processor. */
+export function processorTime(): number {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1000;
+}
 
 /** A batch function has its samples' time together, but no more than this. */
 export const batchLimit = (limit: number, count: number) => Math.min(limit * count, Math.max(limit, 60_000));

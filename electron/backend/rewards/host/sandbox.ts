@@ -9,6 +9,7 @@ import {
 import { prelude } from './prelude';
 import {
   batchLimit,
+  processorTime,
   type Job,
   type Mistake,
   type SampleDone,
@@ -42,7 +43,9 @@ export class Sandbox {
   async run(task: Task, post: (message: WorkerMessage) => void): Promise<void> {
     this.#module ??= await load();
     const { quickjs, memory } = this.#module;
+    post({ kind: 'started', id: task.id });
     const session = new Session(quickjs, task);
+    post({ kind: 'loaded', id: task.id });
     try {
       if (task.kind === 'inspect') {
         const mistake = session.inspect();
@@ -76,6 +79,7 @@ class Session {
   readonly #context: QuickJSContext;
   readonly #runtime: ReturnType<QuickJSWASMModule['newRuntime']>;
   #deadline = Infinity;
+  #processorDeadline = 0;
   #overran = false;
   #reward: QuickJSHandle | null = null;
   #mistake: { status: 'error' | 'timeout'; mistake: Mistake } | null = null;
@@ -87,7 +91,7 @@ class Session {
     this.#runtime = quickjs.newRuntime();
     this.#runtime.setMaxStackSize(stackBytes);
     this.#runtime.setInterruptHandler(() => {
-      const over = performance.now() > this.#deadline;
+      const over = performance.now() > this.#deadline && processorTime() > this.#processorDeadline;
       if (over) this.#overran = true;
       return over;
     });
@@ -254,6 +258,7 @@ class Session {
   #arm(milliseconds: number): void {
     this.#overran = false;
     this.#deadline = performance.now() + milliseconds;
+    this.#processorDeadline = processorTime() + milliseconds;
   }
 
   #failure(error: QuickJSHandle): { status: 'error' | 'timeout'; mistake: Mistake } {
