@@ -51,7 +51,7 @@ void measure(const char* what, const LoadedModel& m, const Params& lora, int pro
   }
   std::printf(
       "%-28s %3d rows x %d tokens: %7.1f ms, %6.2f ms a step, %8.0f tokens/s; processor %6.2f ms a step\n", what, prompts * samples, tokens,
-      best * 1e3, best * 1e3 / tokens, prompts * samples * tokens / best);
+      best * 1e3, best * 1e3 / tokens, prompts * samples * tokens / best, work * 1e3 / tokens);
 }
 
 } // namespace

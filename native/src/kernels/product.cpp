@@ -10,14 +10,15 @@
 namespace atelier {
 namespace {
 
-// c [m, n] = a b, cut along m, or along n where m is small. The pieces depend on the sizes alone.
+// c [m, n] = a b, cut along the longer side: BLAS packs the other operand again for each piece. The pieces depend
+// on the sizes alone.
 void divided(int m, int n, int k, Matrix a, Matrix b, float* c) {
   constexpr int64_t work = 2'000'000; // multiply-adds that are worth a thread
   auto piece = [&](int64_t other) {
     const int64_t size = work / std::max<int64_t>(1, other * k) + 1;
     return static_cast<int>(std::min<int64_t>((size + 15) / 16 * 16, 1 << 30));
   };
-  if (m >= 32) {
+  if (m > n) {
     const int64_t down = a.transposed ? 1 : a.step;
     parallel_for(m, piece(n), [&](int from, int to) {
       sgemm(to - from, n, k, 1, {a.data + from * down, a.step, a.transposed}, b, c + int64_t{from} * n, n);

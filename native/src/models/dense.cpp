@@ -150,7 +150,10 @@ mx::array DenseDecoder::attend(
     k = all.k;
     v = all.v;
   }
-  const mx::array y = mx::transpose(attention(q, k, v, pass.visible), {0, 2, 1, 3});
+  mx::array y = attention(q, k, v, pass.visible);
+  if (x.shape(1) > 1) { // one position: the heads lie in order as they are
+    y = mx::transpose(y, {0, 2, 1, 3});
+  }
   return linear(weights, lora, at + "o_proj", mx::reshape(y, {x.shape(0), x.shape(1), c.heads * c.head_dim}));
 }
 
