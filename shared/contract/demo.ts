@@ -13,11 +13,11 @@ export const demo = {
   },
   reward: { id: 'sums' },
   params: {
-    steps: 60,
+    steps: 80,
     prompts: 8,
     groupSize: 8,
     maxNewTokens: 64,
-    learningRate: 1e-3,
+    learningRate: 2e-4,
     loraRank: 16,
     loraAlpha: 32,
   },

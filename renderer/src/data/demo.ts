@@ -1,16 +1,6 @@
+import { demo } from '../../../shared/contract/demo';
 import type { RunConfigInput } from '../../../shared/contract/runs';
 import type { Dataset, Model } from './library';
-
-/** Settings that let the small bundled model learn in about two minutes on a processor. */
-const params = {
-  steps: 60,
-  prompts: 8,
-  groupSize: 8,
-  maxNewTokens: 64,
-  learningRate: 1e-3,
-  loraRank: 16,
-  loraAlpha: 32,
-};
 
 /** The run that is one click away on Home; null while its model or data are not there. */
 export function demoConfig(models: readonly Model[], datasets: readonly Dataset[]): RunConfigInput | null {
@@ -21,15 +11,15 @@ export function demoConfig(models: readonly Model[], datasets: readonly Dataset[
   if (model === undefined || dataset === undefined || dataset.suggestedReward === null) return null;
   return {
     format: 1,
-    name: 'Demo: learn to carry',
-    algorithm: 'grpo',
+    name: demo.name,
+    algorithm: demo.algorithm,
     model: model.id,
     data: {
       dataset: dataset.id,
       mapping: dataset.suggestedMapping,
-      heldOut: dataset.heldOut === null ? null : { dataset: dataset.heldOut, rows: 128 },
+      heldOut: dataset.heldOut === null ? null : { dataset: dataset.heldOut, rows: demo.data.heldOut.rows },
     },
     reward: { id: dataset.suggestedReward },
-    params,
+    params: demo.params,
   };
 }
