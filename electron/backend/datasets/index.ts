@@ -1,5 +1,5 @@
-export { resolveMapping, type Use } from './mapping';
+export type { Use } from './mapping';
 export { preparePrompts, prepareExamples, type ExampleRow, type Prepared, type PromptRow } from './prepare';
 export { DatasetRegistry, type DatasetOptions } from './registry';
-export { answerOf, promptMessages, trainingExample } from './row-text';
+export { answerOf, promptMessages } from './row-text';
 export type { DataRow } from './scan';

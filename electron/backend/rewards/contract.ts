@@ -37,29 +37,3 @@ export interface Scored {
   error?: string;
   milliseconds: number;
 }
-
-export interface RewardSummary {
-  ok: number;
-  /** Left out by the function's own choice. */
-  abstained: number;
-  /** Everything else: error, timeout, nonfinite, wrong_type, killed. */
-  failed: number;
-  /** Failed share of all samples, 0..1. */
-  failedShare: number;
-  /** Index and words of the first failure. */
-  first: { index: number; status: RewardStatus; error: string } | null;
-}
-
-export function summarize(scored: readonly Pick<Scored, 'status' | 'error'>[]): RewardSummary {
-  let [ok, abstained, failed] = [0, 0, 0];
-  let first: RewardSummary['first'] = null;
-  scored.forEach(({ status, error }, index) => {
-    if (status === 'ok') ok++;
-    else if (status === 'abstain') abstained++;
-    else {
-      failed++;
-      first ??= { index, status, error: error ?? status };
-    }
-  });
-  return { ok, abstained, failed, failedShare: scored.length ? failed / scored.length : 0, first };
-}
