@@ -9,7 +9,7 @@ import type { Context } from '../context';
 import { interleave, type Json } from '../losses/case';
 import { Comparer } from '../losses/compare';
 import { trlProgram } from '../losses/grpo';
-import { dpoProgram } from '../losses/preference';
+import { dpoProgram } from '../losses/dpo';
 import type { Line } from '../report';
 import { readTensors } from '../safetensors';
 import { byFolder, lineOf, together, type Item } from './item';

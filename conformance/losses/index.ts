@@ -1,16 +1,9 @@
 import { file, type Json, type LossFile } from './case';
 import { gmpo, grpo, trlCase } from './grpo';
-import {
-  aggregationAndWhitening,
-  gae,
-  grpoAdvantages,
-  klReward,
-  reinforcePlusPlus,
-  rloo,
-  rolloutBatch,
-  verlAdvantages,
-} from './numbers';
-import { cpoSimpo, dpo, kto, orpo, rewardModel, tpo } from './preference';
+import { gae, grpoAdvantages, klReward, reinforcePlusPlus, verlAdvantages } from './numbers';
+import { dpo } from './dpo';
+import { cpoSimpo, kto, orpo, rewardModel, tpo } from './preference';
+import { aggregationAndWhitening, rloo, rolloutBatch } from './rollouts';
 import { gradientAccumulation, sft } from './supervised';
 import { klEstimators, value, verlCase, verlPolicies } from './verl';
 

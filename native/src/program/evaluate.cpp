@@ -1,27 +1,14 @@
 #include "core/error.h"
+#include "program/metric_parts.h"
 #include "program/ops.h"
 #include "program/program.h"
 #include "program/signatures.h"
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 namespace atelier::program {
 namespace {
-
-constexpr float infinity = std::numeric_limits<float>::infinity();
-
-int entries(const Shape& shape, int targets, int trajectories) {
-  switch (shape.of) {
-    case Shape::scalar:
-      return 1;
-    case Shape::targets:
-      return targets;
-    default:
-      return trajectories / shape.n;
-  }
-}
 
 mx::array typed(const mx::array& x, bool mask) {
   if (!mask) {
@@ -30,13 +17,7 @@ mx::array typed(const mx::array& x, bool mask) {
   return x.dtype() == mx::bool_ ? x : mx::not_equal(x, mx::array(0, x.dtype()));
 }
 
-std::vector<float> host(const mx::array& x) {
-  auto flat = mx::contiguous(mx::astype(x, mx::float32));
-  flat.eval();
-  return std::vector<float>(flat.data<float>(), flat.data<float>() + flat.size());
-}
-
-// Ascending entries in the mask.
+// Ascending entries in the mask, NaN last.
 std::vector<float> chosen(const mx::array& x, const mx::array& mask) {
   auto values = host(x);
   auto in_mask = host(mask);
@@ -46,7 +27,9 @@ std::vector<float> chosen(const mx::array& x, const mx::array& mask) {
       result.push_back(values[i]);
     }
   }
-  std::sort(result.begin(), result.end());
+  std::sort(result.begin(), result.end(), [](float a, float b) {
+    return a < b || (std::isnan(b) && !std::isnan(a));
+  });
   return result;
 }
 
@@ -63,7 +46,7 @@ double quantile(const std::vector<float>& sorted, double q) {
   if (sorted.empty()) {
     return std::nan("");
   }
-  double place = (static_cast<double>(sorted.size()) - 1) * q;
+  double place = (static_cast<double>(sorted.size()) - 1) * std::min(1.0, std::max(0.0, q));
   double low = sorted[static_cast<size_t>(std::floor(place))];
   double high = sorted[static_cast<size_t>(std::ceil(place))];
   return low + (high - low) * (place - std::floor(place));
@@ -86,74 +69,7 @@ double whole_step(const Node& node, const std::vector<mx::array>& args) {
   return node.op == "quantile" ? quantile(sorted, parameter) : kth_largest(sorted, parameter);
 }
 
-// [2]: what metrics add up or compare.
-mx::array metric_part(const Metric& metric, const mx::array& value, const mx::array* weight) {
-  auto pair = [](const mx::array& a, const mx::array& b) { return mx::stack({a, b}); };
-  auto x = mx::stop_gradient(value);
-  if (metric.reduce == Metric::scalar) {
-    return pair(mx::astype(mx::reshape(x, {}), mx::float32), mx::array(1.0f));
-  }
-  auto w = weight ? mx::stop_gradient(mx::astype(*weight, mx::float32)) : mx::ones_like(x);
-  auto counts = mx::not_equal(w, mx::array(0.0f));
-  auto weights = mx::sum(w);
-  if (metric.reduce == Metric::mean || metric.reduce == Metric::sum) {
-    return pair(mx::sum(mx::where(counts, mx::multiply(x, w), mx::array(0.0f))), weights);
-  }
-  bool least = metric.reduce == Metric::min;
-  auto none = mx::array(least ? infinity : -infinity);
-  if (x.size() == 0) {
-    return pair(none, mx::array(0.0f));
-  }
-  auto candidates = mx::where(counts, x, none);
-  return pair(least ? mx::min(candidates) : mx::max(candidates), weights);
-}
-
 } // namespace
-
-void Program::check_inputs(const Arrays& inputs, const Layout& layout, bool with_engine) const {
-  if (unit_ > 1 && layout.trajectories % unit_ != 0) {
-    throw Error(
-        ErrorCode::invalid_argument,
-        std::to_string(layout.trajectories) + " trajectories do not divide into groups of " +
-            std::to_string(unit_) + ", which the program needs");
-  }
-  auto targets = static_cast<int>(layout.trajectory_T.size());
-  size_t known = 0;
-  for (const auto& input : inputs_) {
-    auto found = inputs.find(input.name);
-    if (found == inputs.end()) {
-      if (input.from == Source::engine && !with_engine) {
-        continue;
-      }
-      throw Error(ErrorCode::invalid_argument, "inputs." + input.name + ": missing");
-    }
-    known++;
-    Shape shape;
-    for (const auto& node : nodes_) {
-      if (node.op == "input" && node.name == input.name) {
-        shape = node.shape;
-      }
-    }
-    if (shape.name() != input.shape) {
-      continue; // declared and never used
-    }
-    auto wanted = static_cast<size_t>(entries(shape, targets, layout.trajectories));
-    if (found->second.size() != wanted) {
-      throw Error(
-          ErrorCode::invalid_argument,
-          "inputs." + input.name + " [" + input.shape + "]: has " +
-              std::to_string(found->second.size()) + " entries, needs " + std::to_string(wanted));
-    }
-  }
-  if (known != inputs.size()) {
-    for (const auto& [name, value] : inputs) {
-      auto is = [&](const Input& input) { return input.name == name; };
-      if (std::none_of(inputs_.begin(), inputs_.end(), is)) {
-        throw Error(ErrorCode::invalid_argument, "inputs." + name + ": the program has no such input");
-      }
-    }
-  }
-}
 
 std::vector<std::optional<mx::array>> Program::run(
     const Arrays& inputs,
@@ -255,49 +171,6 @@ Value Program::evaluate(
     parts.push_back(metric_part(metric, *values[metric.value], weight));
   }
   return {loss, parts.empty() ? mx::zeros({0, 2}) : mx::stack(parts)};
-}
-
-Parts Program::parts(const mx::array& parts_M2) const {
-  auto flat = parts_M2.size() == 0 ? std::vector<float>{} : host(parts_M2);
-  Parts parts;
-  for (size_t i = 0; i + 1 < flat.size(); i += 2) {
-    parts.emplace_back(flat[i], flat[i + 1]);
-  }
-  return parts;
-}
-
-void Program::merge(Parts& into, const Parts& more) const {
-  for (size_t i = 0; i < metrics_.size(); i++) {
-    auto& [value, weight] = into[i];
-    switch (metrics_[i].reduce) {
-      case Metric::mean:
-      case Metric::sum:
-        value += more[i].first;
-        weight += more[i].second;
-        break;
-      case Metric::min:
-        value = std::min(value, more[i].first);
-        weight += more[i].second;
-        break;
-      case Metric::max:
-        value = std::max(value, more[i].first);
-        weight += more[i].second;
-        break;
-      case Metric::scalar:
-        break; // the same number in every micro-batch
-    }
-  }
-}
-
-std::map<std::string, double> Program::metrics(const Parts& parts) const {
-  std::map<std::string, double> result;
-  for (size_t i = 0; i < metrics_.size(); i++) {
-    auto [value, weight] = parts[i];
-    bool sums = metrics_[i].reduce == Metric::sum || metrics_[i].reduce == Metric::scalar;
-    double mean = metrics_[i].reduce == Metric::mean ? value / weight : value;
-    result[metrics_[i].name] = !sums && weight == 0 ? std::nan("") : mean;
-  }
-  return result;
 }
 
 } // namespace atelier::program
