@@ -219,7 +219,7 @@ const wholeStep: Record<string, Kernel> = {
   quantile: {
     forward: ([x, m, q], out) => {
       const v = chosen(x!, m!);
-      const place = (v.length - 1) * q![0];
+      const place = (v.length - 1) * Math.min(1, Math.max(0, q![0]));
       const low = v[Math.floor(place)] ?? NaN;
       out[0] = low + (v[Math.ceil(place)] - low) * (place - Math.floor(place));
     },

@@ -17,7 +17,7 @@ int entries(const Shape& shape, int targets, int trajectories) {
   }
 }
 
-} // namespace
+}  // namespace
 
 void Program::check_inputs(const Arrays& inputs, const Layout& layout, bool with_engine) const {
   if (unit_ > 1 && layout.trajectories % unit_ != 0) {
@@ -44,7 +44,7 @@ void Program::check_inputs(const Arrays& inputs, const Layout& layout, bool with
       }
     }
     if (shape.name() != input.shape) {
-      continue; // declared and never used
+      continue;  // declared and never used
     }
     auto wanted = static_cast<size_t>(entries(shape, targets, layout.trajectories));
     if (found->second.size() != wanted) {
@@ -58,10 +58,11 @@ void Program::check_inputs(const Arrays& inputs, const Layout& layout, bool with
     for (const auto& [name, value] : inputs) {
       auto is = [&](const Input& input) { return input.name == name; };
       if (std::none_of(inputs_.begin(), inputs_.end(), is)) {
-        throw Error(ErrorCode::invalid_argument, "inputs." + name + ": the program has no such input");
+        throw Error(
+            ErrorCode::invalid_argument, "inputs." + name + ": the program has no such input");
       }
     }
   }
 }
 
-} // namespace atelier::program
+}  // namespace atelier::program

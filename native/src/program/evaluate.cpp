@@ -69,7 +69,7 @@ double whole_step(const Node& node, const std::vector<mx::array>& args) {
   return node.op == "quantile" ? quantile(sorted, parameter) : kth_largest(sorted, parameter);
 }
 
-} // namespace
+}  // namespace
 
 std::vector<std::optional<mx::array>> Program::run(
     const Arrays& inputs,
@@ -100,10 +100,8 @@ std::vector<std::optional<mx::array>> Program::run(
   return values;
 }
 
-std::vector<double> Program::prepass(
-    const Arrays& inputs,
-    const Layout& layout,
-    const Counts& counts) const {
+std::vector<double>
+Program::prepass(const Arrays& inputs, const Layout& layout, const Counts& counts) const {
   std::vector<int> roots;
   for (size_t i = 0; i < nodes_.size(); i++) {
     if (nodes_[i].shape == Shape{}) {
@@ -157,8 +155,9 @@ Value Program::evaluate(
     }
   }
   Segments segments(layout);
-  auto values =
-      run(inputs, segments, needed, [&](size_t i, const std::vector<mx::array>&) { return scalars[i]; });
+  auto values = run(inputs, segments, needed, [&](size_t i, const std::vector<mx::array>&) {
+    return scalars[i];
+  });
 
   mx::array loss(0.0f);
   for (const auto& term : loss_) {
@@ -173,4 +172,4 @@ Value Program::evaluate(
   return {loss, parts.empty() ? mx::zeros({0, 2}) : mx::stack(parts)};
 }
 
-} // namespace atelier::program
+}  // namespace atelier::program

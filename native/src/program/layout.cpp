@@ -18,7 +18,8 @@ Layout Layout::of_rows(
   for (size_t row = 0; row < targets.size(); row++) {
     int32_t trajectory = trajectories.empty() ? static_cast<int32_t>(row) : trajectories[row];
     if (trajectory < 0 || targets[row] < 0) {
-      throw Error(ErrorCode::invalid_argument, "row " + std::to_string(row) + ": a negative number");
+      throw Error(
+          ErrorCode::invalid_argument, "row " + std::to_string(row) + ": a negative number");
     }
     layout.trajectories = std::max(layout.trajectories, trajectory + 1);
     layout.trajectory_T.insert(layout.trajectory_T.end(), targets[row], trajectory);
@@ -35,4 +36,4 @@ Layout Layout::of_rows(
   return layout;
 }
 
-} // namespace atelier::program
+}  // namespace atelier::program

@@ -11,7 +11,7 @@ namespace {
 
 constexpr float infinity = std::numeric_limits<float>::infinity();
 
-} // namespace
+}  // namespace
 
 std::vector<float> host(const mx::array& x) {
   auto flat = mx::contiguous(mx::astype(x, mx::float32));
@@ -67,7 +67,7 @@ void Program::merge(Parts& into, const Parts& more) const {
         weight += more[i].second;
         break;
       case Metric::scalar:
-        break; // the same number in every micro-batch
+        break;  // the same number in every micro-batch
     }
   }
 }
@@ -83,4 +83,4 @@ std::map<std::string, double> Program::metrics(const Parts& parts) const {
   return result;
 }
 
-} // namespace atelier::program
+}  // namespace atelier::program

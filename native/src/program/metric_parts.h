@@ -13,4 +13,4 @@ mx::array metric_part(const Metric& metric, const mx::array& value, const mx::ar
 /** The numbers of an array, evaluated. */
 std::vector<float> host(const mx::array& x);
 
-} // namespace atelier::program
+}  // namespace atelier::program

@@ -41,4 +41,4 @@ struct Metric {
   int weight = -1;
 };
 
-} // namespace atelier::program
+}  // namespace atelier::program

@@ -82,9 +82,8 @@ mx::array position(const mx::array& mask_T, const Segments& segments) {
   const auto& trajectory = segments.layout.trajectory_T;
   std::vector<int32_t> order(n), back(n), first(segments.trajectories, 0);
   std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
-    return trajectory[a] < trajectory[b];
-  });
+  std::stable_sort(
+      order.begin(), order.end(), [&](int a, int b) { return trajectory[a] < trajectory[b]; });
   for (int i = n - 1; i >= 0; i--) {
     back[order[i]] = i;
     first[trajectory[order[i]]] = i;
@@ -121,12 +120,12 @@ const std::map<std::string, Op>& ops() {
       {"log", unary([](const mx::array& x) { return mx::log(x); })},
       {"log1mexp", unary(log1mexp)},
       {"sigmoid", unary([](const mx::array& x) { return mx::sigmoid(x); })},
-      {"logSigmoid",
-       unary([](const mx::array& x) {
+      {"logSigmoid", unary([](const mx::array& x) {
          return mx::negative(mx::logaddexp(mx::negative(x), mx::zeros_like(x)));
        })},
-      {"relu",
-       unary([](const mx::array& x) { return mx::where(mx::greater(x, number(0)), x, number(0)); })},
+      {"relu", unary([](const mx::array& x) {
+         return mx::where(mx::greater(x, number(0)), x, number(0));
+       })},
       {"stopGradient", unary([](const mx::array& x) { return mx::stop_gradient(x); })},
       {"add", binary([](const mx::array& a, const mx::array& b) { return mx::add(a, b); })},
       {"sub", binary([](const mx::array& a, const mx::array& b) { return mx::subtract(a, b); })},
@@ -134,12 +133,12 @@ const std::map<std::string, Op>& ops() {
       {"div", binary([](const mx::array& a, const mx::array& b) { return mx::divide(a, b); })},
       {"min", binary(smaller)},
       {"max", binary(larger)},
-      {"clip",
-       [](const Node&, const Args& a, const Segments&) { return clip(a[0], a[1], a[2]); }},
+      {"clip", [](const Node&, const Args& a, const Segments&) { return clip(a[0], a[1], a[2]); }},
       {"lt", binary([](const mx::array& a, const mx::array& b) { return mx::less(a, b); })},
       {"le", binary([](const mx::array& a, const mx::array& b) { return mx::less_equal(a, b); })},
       {"gt", binary([](const mx::array& a, const mx::array& b) { return mx::greater(a, b); })},
-      {"ge", binary([](const mx::array& a, const mx::array& b) { return mx::greater_equal(a, b); })},
+      {"ge",
+       binary([](const mx::array& a, const mx::array& b) { return mx::greater_equal(a, b); })},
       {"eq", binary([](const mx::array& a, const mx::array& b) { return mx::equal(a, b); })},
       {"and", binary([](const mx::array& a, const mx::array& b) { return mx::logical_and(a, b); })},
       {"or", binary([](const mx::array& a, const mx::array& b) { return mx::logical_or(a, b); })},
@@ -148,7 +147,9 @@ const std::map<std::string, Op>& ops() {
       {"where",
        [](const Node&, const Args& a, const Segments&) { return mx::where(a[0], a[1], a[2]); }},
       {"segSum",
-       [](const Node&, const Args& a, const Segments& segments) { return seg_sum(a[0], segments); }},
+       [](const Node&, const Args& a, const Segments& segments) {
+         return seg_sum(a[0], segments);
+       }},
       {"segMean",
        [](const Node&, const Args& a, const Segments& segments) {
          return seg_mean(a[0], a[1], segments);
@@ -158,7 +159,9 @@ const std::map<std::string, Op>& ops() {
          return seg_last(a[0], a[1], segments);
        }},
       {"position",
-       [](const Node&, const Args& a, const Segments& segments) { return position(a[0], segments); }},
+       [](const Node&, const Args& a, const Segments& segments) {
+         return position(a[0], segments);
+       }},
       {"spread",
        [](const Node&, const Args& a, const Segments& segments) {
          return mx::take(a[0], segments.trajectory_T, 0);
@@ -168,16 +171,17 @@ const std::map<std::string, Op>& ops() {
          return mx::slice(a[0], {node.k}, {segments.trajectories}, {node.n});
        }},
       {"unpart",
-       [](const Node& node, const Args& a, const Segments&) { return mx::repeat(a[0], node.n, 0); }},
-      {"sort",
-       unary([](const mx::array& x) {
+       [](const Node& node, const Args& a, const Segments&) {
+         return mx::repeat(a[0], node.n, 0);
+       }},
+      {"sort", unary([](const mx::array& x) {
          return mx::take(x, mx::stop_gradient(mx::argsort(x, 0)), 0);
        })},
   };
   return table;
 }
 
-} // namespace
+}  // namespace
 
 Segments::Segments(const Layout& layout)
     : layout(layout),
@@ -192,4 +196,4 @@ mx::array apply(const Node& node, const Args& args, const Segments& segments) {
   return ops().at(node.op)(node, args, segments);
 }
 
-} // namespace atelier::program
+}  // namespace atelier::program

@@ -24,4 +24,4 @@ struct Segments {
 /** Numbers are f32, masks bool. Not for `input` and whole-step ops. */
 mx::array apply(const Node& node, const std::vector<mx::array>& args, const Segments& segments);
 
-} // namespace atelier::program
+}  // namespace atelier::program

@@ -113,7 +113,7 @@ void check_metric(const Metric& metric, const std::vector<Node>& nodes) {
   }
 }
 
-} // namespace
+}  // namespace
 
 Program Program::parse(std::string_view text) {
   Program program;
@@ -168,7 +168,10 @@ Program Program::parse(std::string_view text) {
     }
     for (const auto& item : json.at("metrics")) {
       Metric metric{
-          parse_reduce(item.at("reduce")), item.at("name"), item.at("value"), item.value("weight", -1)};
+          parse_reduce(item.at("reduce")),
+          item.at("name"),
+          item.at("value"),
+          item.value("weight", -1)};
       check_metric(metric, program.nodes_);
       program.metrics_.push_back(std::move(metric));
     }
@@ -251,4 +254,4 @@ bool Program::differentiates(const std::string& name) const {
   return false;
 }
 
-} // namespace atelier::program
+}  // namespace atelier::program

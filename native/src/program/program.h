@@ -89,13 +89,12 @@ class Program {
   void check_inputs(const Arrays& inputs, const Layout& layout, bool with_engine) const;
 
   // One f64 a node; only those of scalars are meant. Evaluates what it needs.
-  std::vector<double> prepass(const Arrays& inputs, const Layout& layout, const Counts& counts) const;
+  std::vector<double> prepass(const Arrays& inputs, const Layout& layout, const Counts& counts)
+      const;
 
   // Lazy. `scalars` is prepass()'s result over the whole step.
-  Value evaluate(
-      const Arrays& inputs,
-      const Layout& layout,
-      const std::vector<double>& scalars) const;
+  Value evaluate(const Arrays& inputs, const Layout& layout, const std::vector<double>& scalars)
+      const;
 
   Parts parts(const mx::array& parts_M2) const;
   void merge(Parts& into, const Parts& more) const;
@@ -119,4 +118,4 @@ class Program {
   int unit_ = 1;
 };
 
-} // namespace atelier::program
+}  // namespace atelier::program

@@ -1,5 +1,5 @@
-#include "core/error.h"
 #include "program/program.h"
+#include "core/error.h"
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
@@ -42,9 +42,10 @@ bool close(double a, double b) {
 struct Case {
   explicit Case(const nlohmann::json& json)
       : program(Program::parse(json.at("program").dump())),
-        layout(Layout::of_rows(
-            json.at("targets").get<std::vector<int32_t>>(),
-            json.value("trajectories", std::vector<int32_t>{}))) {
+        layout(
+            Layout::of_rows(
+                json.at("targets").get<std::vector<int32_t>>(),
+                json.value("trajectories", std::vector<int32_t>{}))) {
     for (const auto& [name, values] : json.at("inputs").items()) {
       inputs.emplace(name, as_array(values));
     }
@@ -79,7 +80,7 @@ std::string nll(const std::string& nodes = R"(
       {"name": "loss", "shape": "T", "kind": "mask", "from": "data"},
       {"name": "logp", "shape": "T", "kind": "number", "from": "engine"}],
     "nodes": [)" +
-      nodes + R"(], "loss": [{"name": "nll", "value": 4, "over": 5}],
+         nodes + R"(], "loss": [{"name": "nll", "value": 4, "over": 5}],
     "metrics": [{"name": "train/nll", "reduce": "mean", "value": 4, "weight": 0}]})";
 }
 
@@ -98,7 +99,7 @@ bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-} // namespace
+}  // namespace
 
 TEST_CASE("every op: value, metrics and gradient as the reference evaluator") {
   for (const auto& json : golden()) {
@@ -197,8 +198,10 @@ TEST_CASE("a program that makes no sense is refused with its place") {
   CHECK(contains(refusal("[]"), "program: "));
   CHECK(contains(refusal(R"({"version": 2})"), "version 2"));
   CHECK(contains(refusal(nll(R"({"op": "system"})")), "node 0: op 'system' does not exist"));
-  CHECK(contains(refusal(nll(R"({"op": "neg", "args": [0]})")), "argument 0 is not an earlier node"));
-  CHECK(contains(refusal(nll(R"({"op": "neg", "args": [-1]})")), "argument -1 is not an earlier node"));
+  CHECK(
+      contains(refusal(nll(R"({"op": "neg", "args": [0]})")), "argument 0 is not an earlier node"));
+  CHECK(contains(
+      refusal(nll(R"({"op": "neg", "args": [-1]})")), "argument -1 is not an earlier node"));
   CHECK(contains(
       refusal(nll(R"({"op": "input", "name": "loss"}, {"op": "exp", "args": [0]})")),
       "exp: argument 1 must be a number, is a mask [T]"));
@@ -206,7 +209,8 @@ TEST_CASE("a program that makes no sense is refused with its place") {
       refusal(nll(R"({"op": "input", "name": "loss"}, {"op": "part", "args": [0], "n": 2})")),
       "part wants [S], is a mask [T]"));
   CHECK(contains(refusal(nll(R"({"op": "input", "name": "loss"})")), "node 4 does not exist"));
-  CHECK(contains(refusal(nll(R"({"op": "input", "name": "nothing"})")), "'nothing' is not declared"));
+  CHECK(
+      contains(refusal(nll(R"({"op": "input", "name": "nothing"})")), "'nothing' is not declared"));
 }
 
 TEST_CASE("inputs that do not fit are named") {

@@ -12,7 +12,17 @@ namespace {
   throw Error(ErrorCode::invalid_argument, message);
 }
 
-enum class Rule { elementwise, constant, segment, position, spread, part, unpart, sort, whole_step };
+enum class Rule {
+  elementwise,
+  constant,
+  segment,
+  position,
+  spread,
+  part,
+  unpart,
+  sort,
+  whole_step
+};
 
 struct Signature {
   /** One letter an argument: n number, m mask, * either. */
@@ -127,7 +137,8 @@ Shape shape_by(Rule rule, const Node& node, const std::vector<const Node*>& args
       }
       return {Shape::trajectories, node.n};
     case Rule::unpart:
-      want_shape(*args[0], node.n >= 2 && args[0]->shape == Shape{Shape::trajectories, node.n}, "[S/n]");
+      want_shape(
+          *args[0], node.n >= 2 && args[0]->shape == Shape{Shape::trajectories, node.n}, "[S/n]");
       return sequences;
     case Rule::sort:
       want_shape(*args[0], args[0]->shape.of == Shape::trajectories, "[S] or [S/n]");
@@ -144,7 +155,7 @@ Shape shape_by(Rule rule, const Node& node, const std::vector<const Node*>& args
   return {};
 }
 
-} // namespace
+}  // namespace
 
 std::string Shape::name() const {
   if (of == scalar) {
@@ -164,8 +175,9 @@ void infer(Node& node, const std::vector<Node>& before) {
   const auto& signature = signature_of(node.op);
   std::string kinds = signature.kinds;
   if (node.args.size() != kinds.size()) {
-    fail(node.op + " takes " + std::to_string(kinds.size()) + " arguments, has " +
-         std::to_string(node.args.size()));
+    fail(
+        node.op + " takes " + std::to_string(kinds.size()) + " arguments, has " +
+        std::to_string(node.args.size()));
   }
   std::vector<const Node*> args;
   for (size_t i = 0; i < kinds.size(); i++) {
@@ -174,8 +186,9 @@ void infer(Node& node, const std::vector<Node>& before) {
     }
     args.push_back(&before[node.args[i]]);
     if (kinds[i] != '*' && args.back()->mask != (kinds[i] == 'm')) {
-      fail(node.op + ": argument " + std::to_string(i + 1) + " must be a " +
-           (kinds[i] == 'm' ? "mask" : "number") + ", is " + describe(*args.back()));
+      fail(
+          node.op + ": argument " + std::to_string(i + 1) + " must be a " +
+          (kinds[i] == 'm' ? "mask" : "number") + ", is " + describe(*args.back()));
     }
   }
   if (node.op == "const" && !std::isfinite(node.value)) {
@@ -189,10 +202,10 @@ void infer(Node& node, const std::vector<Node>& before) {
   node.mask = signature.result == 'm' || (signature.result == '*' && args[0]->mask);
   node.differentiable = false;
   bool passes = signature.rule != Rule::whole_step && signature.rule != Rule::position &&
-      node.op != "stopGradient" && !node.mask;
+                node.op != "stopGradient" && !node.mask;
   for (auto* arg : args) {
     node.differentiable |= passes && !arg->mask && arg->differentiable;
   }
 }
 
-} // namespace atelier::program
+}  // namespace atelier::program

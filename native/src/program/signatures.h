@@ -15,4 +15,4 @@ void infer(Node& node, const std::vector<Node>& before);
 /** Whether its value is one number of the whole optimiser step, made from vectors. */
 bool is_whole_step(const Node& node);
 
-} // namespace atelier::program
+}  // namespace atelier::program
