@@ -4,22 +4,15 @@ import type { Dataset, Model } from './library';
 
 /** The run that is one click away on Home; null while its model or data are not there. */
 export function demoConfig(models: readonly Model[], datasets: readonly Dataset[]): RunConfigInput | null {
-  const model = models.find((each) => each.source === 'bundled' && each.state === 'ready');
-  const dataset = datasets.find(
-    (each) => each.source === 'bundled' && each.state === 'ready' && each.suggestedReward !== null,
-  );
-  if (model === undefined || dataset === undefined || dataset.suggestedReward === null) return null;
-  return {
-    format: 1,
-    name: demo.name,
-    algorithm: demo.algorithm,
-    model: model.id,
-    data: {
-      dataset: dataset.id,
-      mapping: dataset.suggestedMapping,
-      heldOut: dataset.heldOut === null ? null : { dataset: dataset.heldOut, rows: demo.data.heldOut.rows },
-    },
-    reward: { id: dataset.suggestedReward },
-    params: demo.params,
-  };
+  const model = models.find((each) => each.id === demo.model);
+  const dataset = datasets.find((each) => each.id === demo.data.dataset);
+  return model?.state === 'ready' && dataset?.state === 'ready' ? demo : null;
+}
+
+/** Settings under which the bundled model learns within minutes; undefined for other models and algorithms. */
+export function demoParams(
+  model: string | undefined,
+  algorithm: string,
+): Record<string, unknown> | undefined {
+  return model === demo.model && algorithm === demo.algorithm ? { ...demo.params } : undefined;
 }

@@ -5,16 +5,18 @@ import { Field } from '../../components/Field';
 import { NumberInput } from '../../components/Input';
 import { Section } from '../../components/Screen';
 import { Segmented } from '../../components/Segmented';
+import { demoParams } from '../../data/demo';
 import { SettingField } from './SettingField';
 import { fieldProps, type PartProps } from './problems';
 import styles from './SettingsPart.module.css';
 
 /** The algorithm's own settings, all from its schema. */
-export function SettingsPart({ draft, set, problemAt }: PartProps) {
+export function SettingsPart({ draft, set, resolved, problemAt }: PartProps) {
   const [level, setLevel] = useState<'simple' | 'advanced'>('simple');
   const algorithm = algorithmByKey(draft.algorithm);
   if (algorithm === undefined) return null;
   const all = fields(algorithm);
+  const demo = demoParams(resolved.model?.id, draft.algorithm);
   const values = draft.params[draft.algorithm] ?? {};
   const changed = all.filter((field) => field.key in values && values[field.key] !== field.default);
   // a problem with a hidden setting shows it
@@ -31,6 +33,15 @@ export function SettingsPart({ draft, set, problemAt }: PartProps) {
       hint={changed.length === 0 ? `All as ${algorithm.label} suggests` : `${changed.length} changed`}
       actions={
         <>
+          {demo !== undefined && (
+            <Button
+              kind="quiet"
+              title="Settings under which this model learns within minutes"
+              onClick={() => set({ params: { ...draft.params, [draft.algorithm]: demo } })}
+            >
+              As in the demo
+            </Button>
+          )}
           {changed.length > 0 && (
             <Button kind="quiet" onClick={() => set({ params: { ...draft.params, [draft.algorithm]: {} } })}>
               Back to defaults

@@ -17,7 +17,7 @@ export function HeldOut({ run, view, status }: { run: Run; view: RunView; status
   const keys =
     first === undefined
       ? []
-      : Object.keys(first.metrics).filter((key) => key in names || key.startsWith('held_out/'));
+      : Object.keys(first.metrics).filter((key) => key.startsWith('held_out/') && key !== 'held_out/missing');
   const rows =
     keys.length > 0
       ? keys.map((key) => ({ key, before: first!.metrics[key] ?? null, after: last?.metrics[key] ?? null }))
