@@ -2,7 +2,7 @@
 import { existsSync, readFileSync, readdirSync, statSync } from 'node:fs';
 import { join, relative, sep } from 'node:path';
 
-/** layer -> the layers whose headers it may include, beside its own */
+/** @type {Record<string, Set<string>>} layer -> the layers whose headers it may include, beside its own */
 export const arrows = (() => {
   const direct = {
     core: [],
