@@ -7,11 +7,11 @@ import { dirname, join } from 'node:path';
 const entries = {
   'headless/cli': 'electron/headless/cli.ts',
   'headless/demo': 'electron/headless/demo.ts',
-  'backend/utility': 'electron/backend/entry/utility.ts',
   'main/index': 'electron/main/index.ts',
 };
 /** Threads and processes that the ones above start: each whole in one file (electron/supervise/entry-file.ts). */
 export const sideEntries = {
+  'backend/utility': 'electron/backend/entry/utility.ts',
   'backend/template-worker': 'electron/backend/text/template/template-worker.ts',
   'backend/reward-host': 'electron/backend/rewards/host/reward-host.ts',
   'backend/reward-worker': 'electron/backend/rewards/host/reward-worker.ts',

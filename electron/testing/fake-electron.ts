@@ -66,7 +66,8 @@ class FakeUtilityProcess extends EventEmitter {
       stdout: false,
     });
     this.worker.on('online', () => {
-      this.pid = 1_000_000 + this.worker.threadId;
+      // Above every real one (at most 2^22), so that a signal to it hits nobody.
+      this.pid = 10_000_000 + this.worker.threadId;
       this.emit('spawn');
     });
     this.worker.on('message', (message) => this.emit('message', message));

@@ -8,7 +8,7 @@ export type Connection = Database.Database;
 const OLDEST_SQLITE = [3, 51, 3];
 
 /** SQLite's addon for another runtime than the one it was installed for: Electron in a checkout. */
-function open(file: string, options: Database.Options = {}): Connection {
+export function open(file: string, options: Database.Options = {}): Connection {
   const nativeBinding = process.env['ATELIER_SQLITE_BINDING'];
   return new Database(file, { ...options, ...(nativeBinding ? { nativeBinding } : {}) });
 }

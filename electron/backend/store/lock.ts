@@ -1,7 +1,7 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import Database from 'better-sqlite3';
 import { AtelierError } from '../../../shared/rpc';
+import { open } from './database';
 
 /**
  * One backend at a time writes a data folder. The lock is the operating system's (held through SQLite), so it
@@ -10,7 +10,7 @@ import { AtelierError } from '../../../shared/rpc';
  */
 export function lockFolder(folder: string): () => void {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
-  const database = new Database(join(folder, 'lock'), { timeout: 2000 });
+  const database = open(join(folder, 'lock'), { timeout: 2000 });
   try {
     database.pragma('journal_mode = MEMORY');
     database.pragma('locking_mode = EXCLUSIVE');
