@@ -18,7 +18,7 @@ test.beforeAll(async () => {
 test.afterAll(() => app?.stop());
 
 test('the main job: from a model to an exported adapter, with the real engine', async ({ page }) => {
-  test.setTimeout(20 * minutes);
+  test.setTimeout(25 * minutes);
   const newRun = new NewRunPage(page);
   const reward = new RewardPage(page);
   const run = new RunPage(page);
