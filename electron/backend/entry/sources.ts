@@ -12,7 +12,7 @@ export type TextModel = UsableModel & { text: ModelText };
 
 export async function openModel(library: Library, id: string): Promise<TextModel> {
   const open = await library.models.open(id);
-  return Object.assign(usable(open), { text: withDecode(open.text) });
+  return Object.assign(usable(open), { text: open.text });
 }
 
 function usable({ id, name, path, contextLength, fingerprint, templateHash, inspection }: OpenModel) {
@@ -26,12 +26,6 @@ function usable({ id, name, path, contextLength, fingerprint, templateHash, insp
     // f32 on every device's first load; files may be smaller
     bytes: (inspection.parameters ?? 0) * 4,
   };
-}
-
-function withDecode(text: ModelText): ModelText & { decode(ids: Int32Array): Promise<string> } {
-  return Object.assign(text, {
-    decode: (ids: Int32Array) => text.tokenizer.decode(ids, { skipSpecial: true }),
-  });
 }
 
 /** What the person asked: the last user message. */

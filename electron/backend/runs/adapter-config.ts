@@ -24,7 +24,8 @@ export function adapterConfig({
     alpha_pattern: {},
     arrow_config: null,
     auto_mapping: null,
-    base_model_name_or_path: base,
+    // a name that was typed may look like a path; what loads the adapter must not go looking there
+    base_model_name_or_path: base.replace(/^([A-Za-z]:)?[\\/]+/, ''),
     bias: 'none',
     corda_config: null,
     ensure_weight_tying: false,

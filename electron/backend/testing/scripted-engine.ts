@@ -196,7 +196,7 @@ export function scriptedEngine(options: ScriptedOptions = {}): ScriptedEngine {
       let offset = 0;
       lengths.forEach((length, row) => {
         const sign = isRight(ids.subarray(offset, offset + length)) ? 1 : -1;
-        gradient += (advantage?.[row] ?? 1) * sign;
+        if (!request.skip?.[row]) gradient += (advantage?.[row] ?? 1) * sign;
         offset += length;
       });
       gradient /= Math.max(1, lengths.length);

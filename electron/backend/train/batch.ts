@@ -5,7 +5,7 @@ import type { LossProgram } from '../../../shared/program';
 export interface TrainRow {
   ids: Int32Array;
   group: number;
-  /** `skip`: cannot change weights; counts in the denominators, is not forwarded. */
+  /** `skip`: cannot change weights; counts in every denominator, is not forwarded. */
   use: 'train' | 'skip';
   /** [T] 1 where it is learnt. */
   loss: Uint8Array;
@@ -16,7 +16,7 @@ export interface TrainRow {
   refLogp: Float32Array | null;
 }
 
-export type Batch = Pick<StepRequest, 'rows' | 'groups' | 'inputs'>;
+export type Batch = Pick<StepRequest, 'rows' | 'groups' | 'skip' | 'inputs'>;
 
 export const lossTokens = (rows: readonly TrainRow[]): number =>
   rows.reduce((sum, row) => sum + row.loss.reduce((count, bit) => count + bit, 0), 0);
@@ -37,9 +37,8 @@ export function splitByGroup(rows: readonly TrainRow[], updates: number): TrainR
 }
 
 /**
- * The engine's request for one update. Rows that cannot change weights are left out: the program takes its
- * normalisers as inputs, and those count them. `meanStepTokens`: tokens learnt in all updates of the step,
- * divided by their number.
+ * The engine's request for one update. Rows that cannot change weights go along as `skip`: counted, not
+ * forwarded. `meanStepTokens`: tokens learnt in all updates of the step, divided by their number.
  */
 export function buildBatch(
   rows: readonly TrainRow[],
@@ -47,43 +46,36 @@ export function buildBatch(
   meanStepTokens: number,
   params: Record<string, unknown>,
 ): Batch {
-  const sent = rows.filter((row) => row.use === 'train');
   const inputs: Batch['inputs'] = {};
   for (const input of program.inputs) {
-    if (input.from === 'data') inputs[input.name] = dataInput(input.name, sent, rows, meanStepTokens);
+    if (input.from === 'data') inputs[input.name] = dataInput(input.name, rows, meanStepTokens);
     else if (input.from === 'param') inputs[input.name] = Float32Array.of(Number(params[input.name]));
   }
-  const numbers = new Map([...new Set(sent.map((row) => row.group))].map((group, k) => [group, k]));
+  const numbers = new Map([...new Set(rows.map((row) => row.group))].map((group, k) => [group, k]));
   return {
     rows: {
-      ids: Int32Array.from(sent.flatMap((row) => Array.from(row.ids))),
-      lengths: Int32Array.from(sent.map((row) => row.ids.length)),
+      ids: Int32Array.from(rows.flatMap((row) => Array.from(row.ids))),
+      lengths: Int32Array.from(rows.map((row) => row.ids.length)),
     },
-    groups: Int32Array.from(sent.map((row) => numbers.get(row.group)!)),
+    groups: Int32Array.from(rows.map((row) => numbers.get(row.group)!)),
+    ...(rows.some((row) => row.use === 'skip')
+      ? { skip: Uint8Array.from(rows.map((row) => (row.use === 'skip' ? 1 : 0))) }
+      : {}),
     inputs,
   };
 }
 
 /** shared/algorithms TRAINER_INPUTS says what each is. */
-function dataInput(
-  name: string,
-  sent: TrainRow[],
-  all: readonly TrainRow[],
-  meanStepTokens: number,
-): Float32Array {
+function dataInput(name: string, rows: readonly TrainRow[], meanStepTokens: number): Float32Array {
   switch (name) {
     case 'loss':
-      return joined(sent.map((row) => row.loss));
+      return joined(rows.map((row) => row.loss));
     case 'samplerLogp':
-      return joined(sent.map((row) => need(row.samplerLogp, name)));
+      return joined(rows.map((row) => need(row.samplerLogp, name)));
     case 'refLogp':
-      return joined(sent.map((row) => need(row.refLogp, name)));
+      return joined(rows.map((row) => need(row.refLogp, name)));
     case 'advantage':
-      return Float32Array.from(sent.map((row) => row.advantage));
-    case 'stepTokens':
-      return Float32Array.of(lossTokens(all));
-    case 'stepSequences':
-      return Float32Array.of(all.length);
+      return Float32Array.from(rows.map((row) => row.advantage));
     case 'meanStepTokens':
       return Float32Array.of(meanStepTokens);
     default:
