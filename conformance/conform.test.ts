@@ -44,7 +44,10 @@ it('fails on a file that no item reads', async () => {
 it('names the later issue for what is not built, and what an item needs and does not find', async () => {
   writeFileSync(join(folder, 'optim', 'other_optimisers.json'), '{}');
   mkdirSync(join(folder, 'train', 'sft_lora'), { recursive: true });
-  writeFileSync(join(folder, 'train', 'sft_lora', 'train.json'), '{"base_model": "models/qwen3_tied"}');
+  writeFileSync(
+    join(folder, 'train', 'sft_lora', 'train.json'),
+    '{"base_model": "models/qwen3_tied", "config": {}}',
+  );
   const lines = await conform(folder, 'cpu');
   expect(lines.find((l) => l.path === 'optim/other_optimisers.json')).toMatchObject({
     status: 'not built',
