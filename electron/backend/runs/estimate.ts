@@ -7,7 +7,7 @@ import type { RunsOptions } from './runs';
 
 /** Rows that a probe works with; more tell no more. */
 const PROBE_ROWS = 512;
-/** Measured once for a model with a data set on this backend; fields of the form only scale it. */
+/** Measured once for a model with a data set and a size of step; other fields of the form only scale it. */
 const measured = new WeakMap<RunsOptions['engineHost'], Map<string, Promise<Rates>>>();
 
 const nothing = {
@@ -57,6 +57,8 @@ export async function estimateRun(
       algorithm.key,
       needs.temperature,
       JSON.stringify(config.data.mapping),
+      // half or twice as many rows still scale; more is measured anew
+      Math.round(Math.log2(needs.prompts * needs.groupSize)),
     ].join(' ');
     if (!known.has(key) && isBusy()) {
       return {
