@@ -211,6 +211,9 @@ async function runRollouts(s: Session): Promise<void> {
     }
 }
 
+/** Means over the vocabulary of the logits and argmax hits: quantities that the engine does not make. */
+const UNMADE = ['logits/chosen', 'logits/rejected', 'mean_token_accuracy'];
+
 async function runPairs(s: Session): Promise<void> {
   const program = dpoProgram({ loss_type: ['sigmoid'], label_smoothing: 0, ...s.spec.config });
   for (const [k, batch] of s.spec.batches.entries()) {
@@ -220,8 +223,7 @@ async function runPairs(s: Session): Promise<void> {
     const rows = unpadded(ids, attention);
     const mask = unpadded(completion, attention).flatMap((row) => row.slice(1));
     const expected = { ...s.spec.expected.metrics[k] };
-    // Means over the vocabulary of the logits and argmax hits: quantities that the engine does not make.
-    for (const name of ['logits/chosen', 'logits/rejected', 'mean_token_accuracy']) delete expected[name];
+    for (const name of UNMADE) delete expected[name];
     await s.step(program, rows, { loss: mask, refLogp: await s.score(rows, null) }, expected);
   }
 }
@@ -241,15 +243,19 @@ async function runFolder(ctx: Context, folder: string, paths: string[]): Promise
   await RUNS[folder.split('/')[1]](s);
   if (s.adapter !== null) await s.compareAdapter();
   await s.close();
-  return paths.map((path) => {
-    if (!path.endsWith('train.json')) return lineOf(path, s.spec.source, s.final);
+  return paths.flatMap((path): Line[] => {
+    if (!path.endsWith('train.json')) return [lineOf(path, s.spec.source, s.final)];
     const line = lineOf(path, s.spec.source, s.loss);
     const failures = [...s.loss.result.failures, ...s.gradient.result.failures];
-    return {
+    const whole: Line = {
       ...line,
       tolerance: `2e-4; gradient norms 1e-3 (${s.gradient.result.maxError.toExponential(1)})`,
       ...(failures.length > 0 && { status: 'fail' as const, detail: failures.slice(0, 3).join('; ') }),
     };
+    const unmade = UNMADE.filter((name) => s.spec.expected.metrics?.[0]?.[name] !== undefined);
+    if (unmade.length === 0) return [whole];
+    const detail = 'waits for quantities of the engine: issue 2';
+    return [whole, { path, part: `metrics ${unmade.join(', ')}`, status: 'not built', detail }];
   });
 }
 

@@ -120,22 +120,30 @@ export function trlProgram(c: Json, inputs: Json): LossProgram {
   else if (c.loss_type === 'dr_grpo') p.loss('policy', tokens, sequences.times(c.max_completion_length));
   else if (c.loss_type === 'bnpo') p.loss('policy', tokens, p.atLeastOne(loss.count()));
   else p.loss('policy', tokens, p.param('items'));
+  if (c.entropy_coef) {
+    p.loss('entropy', entropy.times(-c.entropy_coef), loss.count());
+    p.value('policy_loss', tokens.total().over(p.param('items')));
+    p.value('entropy_coef', p.constant(c.entropy_coef));
+  }
   return p.build();
 }
 
-/** Cases of trl's GRPO family: those that the product's program covers are run through it. */
-export function trlCase(fixture: Json, c: Json, gmpo?: (config: Json) => LossProgram): LossCase {
+/** A case of trl's GRPO family with the program that `make` gives. */
+function caseWith(
+  fixture: Json,
+  c: Json,
+  name: string,
+  program: LossProgram,
+  metrics: Record<string, number>,
+): LossCase {
   const inputs = { ...fixture.inputs, ...c.inputs };
   const config = c.config;
-  const mask = flat(inputs[config.mask] ?? inputs.mask);
-  const perToken = Array.isArray(inputs.advantages[0]);
-  const isOurs = !gmpo && isProduct(config) && !perToken && !inputs.importance_sampling_ratio;
-  const program = gmpo ? gmpo(config) : isOurs ? product(config) : trlProgram(config, inputs);
   const old = c.name === 'dapo_on_policy_old_is_current' ? inputs.logprobs : inputs.old_logprobs;
-  const accumulation = config.gradient_accumulation_steps ?? 1;
-  const items = ((config.num_items_in_batch ?? 1) * accumulation) / (config.steps_per_generation ?? 1);
+  const items =
+    ((config.num_items_in_batch ?? 1) * (config.gradient_accumulation_steps ?? 1)) /
+    (config.steps_per_generation ?? 1);
   const available: Record<string, number[]> = {
-    loss: mask,
+    loss: flat(inputs[config.mask] ?? inputs.mask),
     logp: flat(inputs.logprobs),
     samplerLogp: flat(old),
     refLogp: flat(inputs.ref_logprobs),
@@ -145,11 +153,8 @@ export function trlCase(fixture: Json, c: Json, gmpo?: (config: Json) => LossPro
     meanStepTokens: [items],
     ...(inputs.importance_sampling_ratio && { samplerWeight: flat(inputs.importance_sampling_ratio) }),
   };
-  const m = { ...c.expected.metrics };
-  delete m.entropy_coef;
-  delete m.policy_loss;
   return {
-    name: c.name,
+    name,
     program,
     given: {
       targets: rowsOf(inputs.logprobs),
@@ -157,14 +162,7 @@ export function trlCase(fixture: Json, c: Json, gmpo?: (config: Json) => LossPro
       gradients: c.expected.grad_entropies ? ['logp', 'entropy'] : ['logp'],
     },
     loss: c.expected.loss,
-    metrics: isOurs
-      ? {
-          'policy/entropy': m.entropy,
-          'policy/clip_low': m['clip_ratio/low_mean'],
-          'policy/clip_high': m['clip_ratio/high_mean'],
-          ...(m.kl !== undefined && { 'policy/kl': m.kl }),
-        }
-      : m,
+    metrics,
     gradients: {
       logp: flat(c.expected.grad_logprobs),
       ...(c.expected.grad_entropies && { entropy: flat(c.expected.grad_entropies) }),
@@ -172,8 +170,24 @@ export function trlCase(fixture: Json, c: Json, gmpo?: (config: Json) => LossPro
   };
 }
 
+/** Each case as a program with all of trl's metrics; what the product's own program covers, by that too. */
+export function trlCases(fixture: Json, c: Json): LossCase[] {
+  const inputs = { ...fixture.inputs, ...c.inputs };
+  const m = c.expected.metrics;
+  const whole = caseWith(fixture, c, c.name, trlProgram(c.config, inputs), m);
+  const perToken = Array.isArray(inputs.advantages[0]);
+  if (!isProduct(c.config) || perToken || inputs.importance_sampling_ratio) return [whole];
+  const named = {
+    'policy/entropy': m.entropy,
+    'policy/clip_low': m['clip_ratio/low_mean'],
+    'policy/clip_high': m['clip_ratio/high_mean'],
+    ...(m.kl !== undefined && { 'policy/kl': m.kl }),
+  };
+  return [whole, caseWith(fixture, c, `${c.name} by grpo.ts`, product(c.config), named)];
+}
+
 export const grpo = (fixture: Json): LossFile =>
-  file({ programs: fixture.cases.map((c: Json) => trlCase(fixture, c)) });
+  file({ programs: fixture.cases.flatMap((c: Json) => trlCases(fixture, c)) });
 
 /** GMPO, arXiv 2507.20673, eq. 4: geometric mean of ratios clipped in log space. */
 function gmpoProgram(c: Json): LossProgram {
@@ -200,4 +214,8 @@ function gmpoProgram(c: Json): LossProgram {
 }
 
 export const gmpo = (fixture: Json): LossFile =>
-  file({ programs: fixture.cases.map((c: Json) => trlCase(fixture, c, gmpoProgram)) });
+  file({
+    programs: fixture.cases.map((c: Json) =>
+      caseWith(fixture, c, c.name, gmpoProgram(c.config), c.expected.metrics),
+    ),
+  });

@@ -1,5 +1,5 @@
 import { file, type Json, type LossFile } from './case';
-import { gmpo, grpo, trlCase } from './grpo';
+import { gmpo, grpo, trlCases } from './grpo';
 import { gae, grpoAdvantages, klReward, reinforcePlusPlus, verlAdvantages } from './numbers';
 import { dpo } from './dpo';
 import { cpoSimpo, kto, orpo, rewardModel, tpo } from './preference';
@@ -10,8 +10,8 @@ import { klEstimators, value, verlCase, verlPolicies } from './verl';
 /** trl's sequence-level ratio and verl's token form. */
 const gspo = (fixture: Json): LossFile =>
   file({
-    programs: fixture.cases.map((c: Json) =>
-      c.config.policy_loss ? verlCase(fixture.inputs, c) : trlCase(fixture, c),
+    programs: fixture.cases.flatMap((c: Json) =>
+      c.config.policy_loss ? [verlCase(fixture.inputs, c)] : trlCases(fixture, c),
     ),
   });
 
