@@ -1,0 +1,170 @@
+import { spawn } from 'node:child_process';
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { temporaryHome } from './testing';
+
+let home: string;
+beforeAll(() => {
+  home = temporaryHome();
+});
+afterAll(() => rmSync(home, { recursive: true }));
+
+/** The command as a person runs it. */
+function atelier(...args: string[]): Promise<{ code: number; out: string; error: string }> {
+  const child = spawn(
+    process.execPath,
+    ['--import', 'tsx', fileURLToPath(new URL('cli.ts', import.meta.url)), ...args],
+    {
+      env: { ...process.env, ATELIER_HOME: home, ATELIER_DEVICE: 'cpu' },
+    },
+  );
+  const result = { code: -1, out: '', error: '' };
+  child.stdout.on('data', (data) => (result.out += String(data)));
+  child.stderr.on('data', (data) => (result.error += String(data)));
+  return new Promise((resolve) => child.on('close', (code) => resolve({ ...result, code: code ?? -1 })));
+}
+
+function config(name: string, text: string): string {
+  const file = join(home, name);
+  writeFileSync(file, text);
+  return file;
+}
+
+const good = (more = '') => `
+name: from the terminal
+algorithm: grpo
+model: abacus
+data: { dataset: sums, heldOut: { dataset: sums-held-out, rows: 8 } }
+reward: { id: sums }
+params: { steps: 3, prompts: 4, groupSize: 4, maxNewTokens: 64, learningRate: 0.001 }
+seed: 3
+${more}`;
+
+describe('atelier', () => {
+  it('says what it can do, and what it cannot', async () => {
+    expect(await atelier('--help')).toMatchObject({
+      code: 0,
+      out: expect.stringContaining('run CONFIG.yaml'),
+    });
+    expect(await atelier('flub')).toMatchObject({
+      code: 2,
+      error: expect.stringContaining('no command "flub"'),
+    });
+    expect(await atelier('check', '--flub')).toMatchObject({
+      code: 2,
+      error: expect.stringContaining('--flub'),
+    });
+  }, 120_000);
+
+  it('checks the machine, also for programs', async () => {
+    const { code, out } = await atelier('check', '--json');
+    const report = JSON.parse(out) as {
+      mlx: string;
+      devices: unknown[];
+      checks: { id: string; state: string }[];
+    };
+    expect(report.mlx).toMatch(/^\d+\.\d+\.\d+$/);
+    expect(report.checks.map((check) => check.id)).toEqual(
+      expect.arrayContaining(['node', 'engine', 'memory', 'disk']),
+    );
+    expect(code).toBe(report.checks.some((check) => check.state === 'failed') ? 1 : 0);
+  }, 120_000);
+
+  it('never takes another device than the one asked for', async () => {
+    expect(await atelier('check', '--device', 'tpu')).toMatchObject({
+      code: 1,
+      error: expect.stringContaining('cpu, cuda or metal'),
+    });
+    const other = process.platform === 'darwin' ? 'cuda' : 'metal';
+    const { code, out } = await atelier('check', '--device', other, '--json');
+    expect(code).toBe(1);
+    expect((JSON.parse(out) as { checks: object[] }).checks).toContainEqual(
+      expect.objectContaining({ id: 'engine', state: 'failed', detail: expect.stringContaining(other) }),
+    );
+  }, 120_000);
+
+  it('adds data where it lies, and names lines that cannot be used', async () => {
+    const file = config('mine.jsonl', '{"question":"1 + 1","answer":"2"}\nnot json\n');
+    expect(await atelier('data', 'add', file)).toMatchObject({
+      code: 0,
+      out: expect.stringContaining('mine: 1 rows'),
+    });
+    const listed = await atelier('data', '--json');
+    expect(JSON.parse(listed.out)).toContainEqual(
+      expect.objectContaining({
+        id: 'mine',
+        rows: 1,
+        problems: { count: 1, first: [expect.objectContaining({ line: 2 })] },
+      }),
+    );
+    expect(await atelier('data', 'add', join(home, 'absent.jsonl'))).toMatchObject({
+      code: 1,
+      error: expect.stringContaining('absent.jsonl'),
+    });
+    mkdirSync(join(home, 'empty'));
+    expect(await atelier('models', 'add', join(home, 'empty'))).toMatchObject({
+      code: 1,
+      error: expect.stringContaining('config.json'),
+    });
+  }, 240_000);
+
+  it.each([
+    ['not YAML', 'a: [', /not YAML/],
+    ['a field that does not exist', good('flub: 1'), /flub/],
+    ['a wrong type', good().replace('seed: 3', 'seed: x'), /seed/],
+    ['a setting out of range', good().replace('groupSize: 4', 'groupSize: 1'), /groupSize|>=2/],
+    [
+      'a column that is not there',
+      good().replace('dataset: sums,', 'dataset: sums, mapping: { prompt: flub },'),
+      /flub/,
+    ],
+    ['a model that is not there', good().replace('abacus', 'absent'), /absent/],
+    [
+      'a reward that does not compile',
+      good().replace('{ id: sums }', '{ code: "export default (" }'),
+      /line 1/,
+    ],
+  ])(
+    'refuses a configuration with %s, and starts nothing',
+    async (_name, text, reason) => {
+      const { code, error } = await atelier('run', config('bad.yaml', text));
+      expect(error).toMatch(reason);
+      expect(code).toBe(1);
+      expect(readdirSync(home).includes('runs') ? readdirSync(join(home, 'runs')) : []).toEqual([]);
+    },
+    120_000,
+  );
+
+  it('runs, exports what it learnt, and talks with it', async () => {
+    const run = await atelier('run', config('good.yaml', good()));
+    expect(run.error).toBe('');
+    expect(run.out).toMatch(/Watch it at http:\/\/127\.0\.0\.1:\d+\/#code=/);
+    expect(run.out).toMatch(/held out, step 3: sampled \d/);
+    expect(run.code).toBe(0);
+    const [id] = readdirSync(join(home, 'runs'));
+    const written = await atelier('export', id!);
+    expect(written.out).toContain('verified: reloaded, its logits differ');
+    expect(written.code).toBe(0);
+    const folder = join(home, 'runs', id!, 'exports', 'step-3');
+    expect(readdirSync(folder).sort()).toEqual([
+      'README.md',
+      'adapter_config.json',
+      'adapter_model.safetensors',
+    ]);
+    const adapter = JSON.parse(readFileSync(join(folder, 'adapter_config.json'), 'utf8')) as Record<
+      string,
+      unknown
+    >;
+    expect(adapter).toMatchObject({ r: 16, lora_alpha: 32, peft_version: '0.21.2', task_type: 'CAUSAL_LM' });
+    expect(adapter['base_model_name_or_path']).not.toMatch(/^[/\\]|^[A-Z]:/);
+    const said = await atelier('chat', '--run', id!, '--prompt', 'What is 47 + 38?', '--temperature', '0');
+    expect(said.out).toContain('answer:');
+    expect(said.code).toBe(0);
+    expect(await atelier('export', 'absent-run')).toMatchObject({
+      code: 1,
+      error: expect.stringContaining('absent-run'),
+    });
+  }, 300_000);
+});
