@@ -2,6 +2,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { formatAll, gates } from './check/gates.mjs';
+import { collectLicences } from './licences.mjs';
 import { runParts } from './parts.mjs';
 import { runTask } from './setup/exec.mjs';
 import { SetupError } from './setup/log.mjs';
@@ -77,8 +78,10 @@ export const tasks = {
   'make-model': source('resources/recipe/main.ts'),
   package: {
     needs: everything,
-    run: ({ rest }) =>
-      runTask(process.execPath, [join(root, 'node_modules/electron-builder/cli.js'), ...rest]),
+    run: ({ rest }) => {
+      collectLicences();
+      return runTask(process.execPath, [join(root, 'node_modules/electron-builder/cli.js'), ...rest]);
+    },
   },
 };
 
