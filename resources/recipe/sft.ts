@@ -7,7 +7,7 @@ import type { Row } from './row';
 
 export const SFT = {
   seed: 7,
-  steps: 900,
+  steps: 1200,
   /** Conversations of one step. */
   batch: 40,
   /** Share of conversations of 1, 2 and 3 questions. */
@@ -16,7 +16,7 @@ export const SFT = {
   warmup: 80,
   optimizer: { kind: 'adamw', beta1: 0.9, beta2: 0.99, epsilon: 1e-8, weightDecay: 0.01 },
   maxGradNorm: 1,
-  microTokens: 8192,
+  microTokens: 1024,
 } as const;
 
 /** 1, 2 or 3 rows that follow each other in one conversation. */

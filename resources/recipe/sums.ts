@@ -3,11 +3,16 @@ import type { Method, Row } from './row';
 
 const COLUMNS = ['ones', 'tens', 'hundreds'];
 
-const digits = (n: number): number[] => [...String(n)].reverse().map(Number);
+/** Figures of both numbers by column, ones first; the shorter number gets zeros. */
+function columns(a: number, b: number): [number[], number[]] {
+  const width = String(Math.max(a, b)).length;
+  const figures = (n: number) => [...String(n).padStart(width, '0')].reverse().map(Number);
+  return [figures(a), figures(b)];
+}
 
 /** Columns before the last whose sum is 10 or more when every carry is carried. */
 export function carries(a: number, b: number): number {
-  const [left, right] = [digits(a), digits(b)];
+  const [left, right] = columns(a, b);
   let [carry, count] = [0, 0];
   for (let column = 0; column < left.length - 1; column++) {
     carry = left[column]! + right[column]! + carry >= 10 ? 1 : 0;
@@ -16,9 +21,9 @@ export function carries(a: number, b: number): number {
   return count;
 }
 
-/** Two numbers of equally many digits, added column by column. The wrong method forgets to carry. */
+/** Two numbers of at most three digits, added column by column. The wrong method forgets to carry. */
 export function sum(a: number, b: number, method: Method): Row {
-  const [left, right] = [digits(a), digits(b)];
+  const [left, right] = columns(a, b);
   const lines: string[] = [];
   let [carry, written] = [0, ''];
   left.forEach((digit, column) => {
@@ -49,4 +54,10 @@ export function drawSum(random: Random, carry: boolean): [number, number] {
     const [a, b] = [random.integer(from, to), random.integer(from, to)];
     if (carries(a, b) > 0 === carry) return [a, b];
   }
+}
+
+/** Two numbers of one to three digits each. */
+export function drawUnevenSum(random: Random): [number, number] {
+  const one = () => random.integer(0, 10 ** random.integer(1, 4));
+  return [one(), one()];
 }

@@ -2,7 +2,8 @@
 
     python compare.py CASE.json    {base, adapter, rows: [ids], ours: file of little-endian f32 [tokens, V]}
 
-Prints one JSON line: largest difference of logits, largest effect of the adapter, modules of the adapter.
+Prints one JSON line: largest difference of logits; largest excess over 1e-4 + 1e-5 |logit|; PEFT's own distance
+in f32 from f64; largest effect of the adapter; modules of the adapter.
 """
 
 import json
@@ -28,20 +29,25 @@ model.eval()
 def logits():
     with torch.no_grad():
         return np.concatenate(
-            [model(torch.tensor([row])).logits[0].float().numpy() for row in case["rows"]]
+            [model(torch.tensor([row])).logits[0].double().numpy() for row in case["rows"]]
         )
 
 
 plain = logits()
 model = PeftModel.from_pretrained(model, case["adapter"]).eval()
+modules = sum("lora_B" in name for name, _ in model.named_parameters())
 adapted = logits()
+model = model.double()
+exact = logits()
 ours = np.fromfile(case["ours"], dtype="<f4").reshape(adapted.shape)
 print(
     json.dumps(
         {
             "difference": float(np.abs(adapted - ours).max()),
+            "excess": float((np.abs(adapted - ours) - 1e-4 - 1e-5 * np.abs(adapted)).max()),
+            "rounding": float(np.abs(adapted - exact).max()),
             "effect": float(np.abs(adapted - plain).max()),
-            "modules": sum("lora_B" in name for name, _ in model.named_parameters()),
+            "modules": modules,
         }
     )
 )

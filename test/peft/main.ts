@@ -10,7 +10,6 @@ import { ModelText } from '../../electron/backend/text';
 import { engineModule, type Device } from '../../native';
 import { python } from './venv';
 
-const TOLERANCE = 1e-4;
 const device = (process.env['ATELIER_DEVICE'] ?? 'cpu') as Device;
 const root = appRoot();
 
@@ -81,11 +80,12 @@ for (const { name, base, adapter, questions } of cases) {
     .trim()
     .split('\n')
     .at(-1)!;
-  const { difference, effect, modules } = JSON.parse(line) as Record<string, number>;
-  const good = difference! <= TOLERANCE && effect! > 0;
+  const { difference, excess, rounding, effect, modules } = JSON.parse(line) as Record<string, number>;
+  // SmolLM2's logits reach 38, where torch's f32 is itself 1e-4 from f64: hence the relative part.
+  const good = excess! <= 0 && effect! > 0;
   if (!good) failed++;
   console.log(
-    `${good ? 'pass' : 'FAIL'}  ${name}: max |logit - PEFT's| ${difference!.toExponential(2)} (at most ${TOLERANCE}), ` +
+    `${good ? 'pass' : 'FAIL'}  ${name}: max |logit - PEFT's| ${difference!.toExponential(2)} (at most 1e-4 + 1e-5 |logit|; PEFT in f32 to f64: ${rounding!.toExponential(2)}), ` +
       `max |adapter - base| ${effect!.toExponential(2)}, ${modules} modules`,
   );
 }
