@@ -4,7 +4,7 @@ export { processPort } from './adapters/process-port';
 export { socketPort } from './adapters/socket-port';
 export { createClient } from './client';
 export { decodeMessage, encodeMessage, MAX_MESSAGE_BYTES } from './codec';
-export { AtelierError, errorCodes, type ErrorCode } from './errors';
+export { AtelierError, type ErrorCode } from './errors';
 export { parseInput, pathOf } from './parse';
 export type { Port } from './port';
 export { serve, type ServeOptions } from './server';

@@ -3,7 +3,7 @@ import { probe, type Rates } from '../train';
 import { checkConfig, type Checked } from './check-config';
 import { costsOf } from './cost-model';
 import { chooseMicroTokens, prepareData } from './prepare';
-import type { RunsOptions } from './runs';
+import type { RunsOptions } from './options';
 
 /** Rows that a probe works with; more tell no more. */
 const PROBE_ROWS = 512;

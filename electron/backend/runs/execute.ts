@@ -7,7 +7,7 @@ import { checkConfig } from './check-config';
 import { fromEngine } from './engine-errors';
 import { chooseMicroTokens, identity, prepareData } from './prepare';
 import type { Live, RunEntry } from './run-entry';
-import type { RunsOptions } from './runs';
+import type { RunsOptions } from './options';
 
 /** Takes a run from the queue to its end. Settles when its store is closed; a failure is the run's status. */
 export async function execute(entry: RunEntry, options: RunsOptions): Promise<void> {

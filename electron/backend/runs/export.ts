@@ -9,7 +9,7 @@ import type { HostSpawn } from '../../supervise/host-spawn';
 import { files, type CommittedCheckpoint } from '../store';
 import { modelCard } from './model-card';
 import type { RunEntry } from './run-entry';
-import type { RunsOptions } from './runs';
+import type { RunsOptions } from './options';
 import { summarise } from './summary';
 import { verifyInFreshProcess } from './verify';
 

@@ -1,5 +1,5 @@
 export { fromEngine } from './engine-errors';
-export { RunEntry } from './run-entry';
-export { Runs, type RunsOptions } from './runs';
+export type { RunsOptions } from './options';
+export { Runs } from './runs';
 export type { Rows, Sources, UsableModel } from './sources';
 export { runVerbs } from './verbs';

@@ -14,26 +14,12 @@ import {
   writeRecord,
   type RunRecord,
 } from '../store';
-import type { EngineHost, Log, SettingsFile } from '../system';
 import { checkConfig, type Checked } from './check-config';
 import { execute } from './execute';
 import { prepareData } from './prepare';
 import { RunEntry } from './run-entry';
+import type { RunsOptions } from './options';
 import type { Sources } from './sources';
-
-export interface RunsOptions {
-  home: string;
-  sources: Sources;
-  engineHost: EngineHost;
-  settings: SettingsFile;
-  log: Log;
-  /** Versions and device, for each run's provenance. */
-  provenance: Record<string, string>;
-  /** The backend before this one died at work: its run goes on by itself. */
-  restarted: boolean;
-  /** Name of the run at work, null when none. */
-  onWorking?: (run: string | null) => void;
-}
 
 /** Statuses of a run whose process has died. */
 const atWork: ReadonlySet<RunStatus> = new Set(['preparing', 'running', 'paused', 'stopping']);

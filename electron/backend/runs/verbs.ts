@@ -5,7 +5,8 @@ import type { HostSpawn } from '../../supervise/host-spawn';
 import { estimateRun } from './estimate';
 import { exportRun } from './export';
 import { followRun } from './follow';
-import type { Runs, RunsOptions } from './runs';
+import type { RunsOptions } from './options';
+import type { Runs } from './runs';
 import { details, summarise } from './summary';
 
 /** The verbs of `runs`. */

@@ -6,16 +6,7 @@ export {
   writeCheckpoint,
   type CheckpointRequest,
 } from './checkpoints';
-export {
-  files,
-  folderBytes,
-  isDiskFull,
-  readJson,
-  replaceFile,
-  sha256,
-  writePrivate,
-  type Files,
-} from './files';
+export { files, folderBytes, isDiskFull, readJson, replaceFile, writePrivate, type Files } from './files';
 export { lockFolder } from './lock';
 export type { CommittedCheckpoint, StoreReader } from './reader';
 export {

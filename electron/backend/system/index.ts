@@ -1,4 +1,3 @@
-export { runChecks } from './checks';
 export { chooseDevice, dataFolder } from './defaults';
 export { EngineHost, type Lease } from './engine-host';
 export { Log } from './log';
