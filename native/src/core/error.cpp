@@ -28,4 +28,4 @@ const char* to_string(ErrorCode code) {
   return "internal";
 }
 
-} // namespace atelier
+}  // namespace atelier

@@ -32,4 +32,4 @@ class Error : public std::runtime_error {
   std::string hint;
 };
 
-} // namespace atelier
+}  // namespace atelier

@@ -4,4 +4,4 @@
 
 namespace atelier {
 namespace mx = mlx::core;
-} // namespace atelier
+}  // namespace atelier

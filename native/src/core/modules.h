@@ -37,4 +37,4 @@ inline std::string lora_b(const std::string& module) {
   return module + ".lora_B.weight";
 }
 
-} // namespace atelier
+}  // namespace atelier

@@ -10,4 +10,4 @@ namespace atelier {
 /** Arrays by name. The order of the map is the order of every flat argument list made from it. */
 using Params = std::map<std::string, mx::array>;
 
-} // namespace atelier
+}  // namespace atelier

@@ -29,4 +29,4 @@ mx::array random_key(uint64_t seed, Stream stream, uint32_t index_a, uint32_t in
   return mx::array({bits.word[0], bits.word[1]}, mx::uint32);
 }
 
-} // namespace atelier
+}  // namespace atelier

@@ -28,4 +28,4 @@ float random_uniform(uint64_t seed, Stream stream, uint32_t index_a, uint32_t in
 /** A key for mlx::core::random, from the same coordinates. */
 mx::array random_key(uint64_t seed, Stream stream, uint32_t index_a, uint32_t index_b = 0);
 
-} // namespace atelier
+}  // namespace atelier

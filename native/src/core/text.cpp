@@ -20,4 +20,4 @@ std::string quoted(const std::string& text) {
   return out + (text.size() > most ? "...'" : "'");
 }
 
-} // namespace atelier
+}  // namespace atelier

@@ -21,4 +21,4 @@ std::vector<GeneratedRow> generate(
   return scheduler.take();
 }
 
-} // namespace atelier
+}  // namespace atelier

@@ -56,4 +56,4 @@ std::vector<GeneratedRow> generate(
     const OnProgress& on_progress = {},
     const std::atomic<bool>* cancel = nullptr);
 
-} // namespace atelier
+}  // namespace atelier

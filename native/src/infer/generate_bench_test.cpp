@@ -14,7 +14,8 @@ using namespace atelier;
 namespace {
 
 // The shape of the bundled model.
-const char* config = R"({"model_type": "qwen3", "vocab_size": 512, "hidden_size": 160, "intermediate_size": 448,
+const char* config =
+    R"({"model_type": "qwen3", "vocab_size": 512, "hidden_size": 160, "intermediate_size": 448,
   "num_hidden_layers": 5, "num_attention_heads": 5, "num_key_value_heads": 5, "head_dim": 32,
   "max_position_embeddings": 512, "tie_word_embeddings": true, "initializer_range": 0.05})";
 
@@ -33,7 +34,13 @@ Params random_lora(const Model& model, int rank) {
   return out;
 }
 
-void measure(const char* what, const LoadedModel& m, const Params& lora, int prompts, int samples, int tokens) {
+void measure(
+    const char* what,
+    const LoadedModel& m,
+    const Params& lora,
+    int prompts,
+    int samples,
+    int tokens) {
   GenerateRequest r;
   for (int i = 0; i < prompts; i++) {
     r.prompts.emplace_back(12 + i % 8, 3 + i);
@@ -46,15 +53,23 @@ void measure(const char* what, const LoadedModel& m, const Params& lora, int pro
     const auto from = std::chrono::steady_clock::now();
     const std::clock_t used = std::clock();
     generate(*m.model, m.weights, lora, r);
-    best = std::min(best, std::chrono::duration<double>(std::chrono::steady_clock::now() - from).count());
+    best = std::min(
+        best, std::chrono::duration<double>(std::chrono::steady_clock::now() - from).count());
     work = std::min(work, double(std::clock() - used) / CLOCKS_PER_SEC);
   }
   std::printf(
-      "%-28s %3d rows x %d tokens: %7.1f ms, %6.2f ms a step, %8.0f tokens/s; processor %6.2f ms a step\n", what, prompts * samples, tokens,
-      best * 1e3, best * 1e3 / tokens, prompts * samples * tokens / best, work * 1e3 / tokens);
+      "%-28s %3d rows x %d tokens: %7.1f ms, %6.2f ms a step, %8.0f tokens/s; processor %6.2f ms a "
+      "step\n",
+      what,
+      prompts * samples,
+      tokens,
+      best * 1e3,
+      best * 1e3 / tokens,
+      prompts * samples * tokens / best,
+      work * 1e3 / tokens);
 }
 
-} // namespace
+}  // namespace
 
 TEST_CASE("bench: generation on a small model" * doctest::skip()) {
   const LoadedModel m = init_model(config, 1, mx::float32);

@@ -66,7 +66,7 @@ GenerateRequest ragged() {
   return r;
 }
 
-} // namespace
+}  // namespace
 
 TEST_CASE("greedy ids are transformers', also with prompts of different length and an end token") {
   for (const std::string name : {"qwen3_tied", "qwen3_untied", "smollm2", "llama3_rope"}) {
@@ -103,7 +103,9 @@ TEST_CASE("greedy ids are transformers', also with prompts of different length a
   }
 }
 
-TEST_CASE("what a row says does not depend on its neighbours, and its log-probabilities are a forward's") {
+TEST_CASE(
+    "what a row says does not depend on its neighbours, and its log-probabilities are a "
+    "forward's") {
   const LoadedModel m = load_model(fixture("models/qwen3_tied"), mx::float32);
   const std::vector<LinearModule> modules = m.model->linears();
   const Adapter adapter = load_adapter(fixture("lora/qwen3_tied/patterns"), modules);
@@ -118,7 +120,8 @@ TEST_CASE("what a row says does not depend on its neighbours, and its log-probab
     Ids whole = prompt;
     whole.insert(whole.end(), row.ids.begin(), row.ids.end());
     const mx::array ids(whole.begin(), {1, static_cast<int>(whole.size())}, mx::int32);
-    const mx::array logp = token_logprobs(m.model->logits(m.weights, m.model->hidden(m.weights, lora, ids)), ids);
+    const mx::array logp =
+        token_logprobs(m.model->logits(m.weights, m.model->hidden(m.weights, lora, ids)), ids);
     mx::eval(logp);
     for (size_t t = 0; t < row.ids.size(); t++) {
       const float expected = logp.data<float>()[prompt.size() - 1 + t];
@@ -173,13 +176,14 @@ TEST_CASE("progress names every token once, and cancelling keeps what there is")
   request.max_rows = 8;
   std::vector<Ids> seen(27);
   int last_finished = 0;
-  const auto rows = generate(*m.model, m.weights, {}, request, [&](const auto& tokens, int finished) {
-    for (const NewToken& t : tokens) {
-      seen[t.row].push_back(t.id);
-    }
-    CHECK(finished >= last_finished);
-    last_finished = finished;
-  });
+  const auto rows =
+      generate(*m.model, m.weights, {}, request, [&](const auto& tokens, int finished) {
+        for (const NewToken& t : tokens) {
+          seen[t.row].push_back(t.id);
+        }
+        CHECK(finished >= last_finished);
+        last_finished = finished;
+      });
   CHECK(last_finished == 27);
   for (int i = 0; i < 27; i++) {
     CHECK(seen[i] == rows[i].ids);
@@ -193,7 +197,7 @@ TEST_CASE("progress names every token once, and cancelling keeps what there is")
       *m.model, m.weights, {}, request, [&](const auto&, int) { cancel = ++steps == 3; }, &cancel);
   for (const GeneratedRow& row : cut) {
     CHECK(row.finish == Finish::cancelled);
-    CHECK(row.ids.size() == 4); // the prefill's token comes with the first step
+    CHECK(row.ids.size() == 4);  // the prefill's token comes with the first step
   }
 }
 
@@ -206,7 +210,8 @@ TEST_CASE("a long prompt is prefilled in pieces, many prompts in batches, with t
   GenerateRequest request = greedy({prompt, {1, 2, 3}, {4}}, 20);
   const auto rows = generate(*m.model, m.weights, {}, request);
   for (int i = 0; i < 3; i++) {
-    CHECK(generate(*m.model, m.weights, {}, greedy({request.prompts[i]}, 20))[0].ids == rows[i].ids);
+    CHECK(
+        generate(*m.model, m.weights, {}, greedy({request.prompts[i]}, 20))[0].ids == rows[i].ids);
   }
   for (const GeneratedRow& row : rows) {
     Ids whole = request.prompts[row.prompt];
@@ -216,7 +221,9 @@ TEST_CASE("a long prompt is prefilled in pieces, many prompts in batches, with t
     const mx::array best =
         mx::argmax(m.model->logits(m.weights, m.model->hidden(m.weights, {}, ids)), -1);
     mx::array told = mx::astype(mx::slice(best, {0, n - 21}, {1, n - 1}), mx::int32);
-    CHECK(mx::array_equal(mx::flatten(told), mx::array(row.ids.begin(), {20}, mx::int32)).item<bool>());
+    CHECK(
+        mx::array_equal(mx::flatten(told), mx::array(row.ids.begin(), {20}, mx::int32))
+            .item<bool>());
   }
 }
 

@@ -44,7 +44,7 @@ Prefilled prefill_batch(
   }
 }
 
-} // namespace
+}  // namespace
 
 Prefilled prefill(
     const Model& model,
@@ -63,7 +63,8 @@ Prefilled prefill(
       }
       to++;
     }
-    Prefilled part = prefill_batch(model, weights, lora, {prompts.begin() + from, prompts.begin() + to});
+    Prefilled part =
+        prefill_batch(model, weights, lora, {prompts.begin() + from, prompts.begin() + to});
     mx::eval(part.logits);
     caches.push_back(std::move(part.cache));
     logits.push_back(part.logits);
@@ -72,4 +73,4 @@ Prefilled prefill(
   return {join_rows(caches), logits.size() == 1 ? logits[0] : mx::concatenate(logits, 0)};
 }
 
-} // namespace atelier
+}  // namespace atelier

@@ -24,4 +24,4 @@ Prefilled prefill(
     const std::vector<const std::vector<int32_t>*>& prompts,
     int tokens_at_once = 4096);
 
-} // namespace atelier
+}  // namespace atelier

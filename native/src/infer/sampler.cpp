@@ -25,7 +25,7 @@ bool filters(const Sampling& s) {
   return s.top_k > 0 || s.top_p < 1 || s.min_p > 0;
 }
 
-} // namespace
+}  // namespace
 
 mx::array filtered_logprobs(const mx::array& logits_BV, const Sampling& s) {
   mx::array x = s.temperature == 1 ? logits_BV : logits_BV / mx::array(s.temperature);
@@ -37,7 +37,8 @@ mx::array filtered_logprobs(const mx::array& logits_BV, const Sampling& s) {
     const mx::array order = mx::argsort(x, -1);
     const mx::array mass = mx::cumsum(mx::softmax(mx::take_along_axis(x, order, -1), -1, true), -1);
     const mx::array last = mx::equal(mx::arange(V, mx::int32), mx::array(V - 1));
-    const mx::array cut = mx::logical_and(mx::less_equal(mass, mx::array(1 - s.top_p)), mx::logical_not(last));
+    const mx::array cut =
+        mx::logical_and(mx::less_equal(mass, mx::array(1 - s.top_p)), mx::logical_not(last));
     x = hide(x, mx::take_along_axis(cut, mx::argsort(order, -1), -1));
   }
   if (s.min_p > 0) {
@@ -64,4 +65,4 @@ Draw sample(const mx::array& logits_BV, const Sampling& s, const mx::array& unif
   return {d.token, d.logprob, pick(normalised(logits_BV), d.token)};
 }
 
-} // namespace atelier
+}  // namespace atelier

@@ -31,4 +31,4 @@ mx::array filtered_logprobs(const mx::array& logits_BV, const Sampling& sampling
 /** One token a row by inverting the cumulative distribution at uniform_B (f32 [B] in [0, 1), random_uniform). */
 Draw sample(const mx::array& logits_BV, const Sampling& sampling, const mx::array& uniform_B);
 
-} // namespace atelier
+}  // namespace atelier

@@ -1,6 +1,6 @@
 // Against transformers 5.24.0's logits processors (fixtures sampling/processors.json).
-#include "core/random.h"
 #include "infer/sampler.h"
+#include "core/random.h"
 #include "testing/fixtures.h"
 
 #include <doctest/doctest.h>
@@ -21,7 +21,7 @@ mx::array numbers(const Json& rows) {
   return mx::array(flat.begin(), {n, static_cast<int>(flat.size()) / n}, mx::float32);
 }
 
-} // namespace
+}  // namespace
 
 TEST_CASE("temperature, top-k, top-p and min-p filter as transformers does") {
   const Json file = fixture_json("sampling/processors.json");
@@ -40,7 +40,7 @@ TEST_CASE("temperature, top-k, top-p and min-p filter as transformers does") {
       } else if (key == "min_p") {
         s.min_p = value.get<float>();
       } else {
-        ours = false; // penalties are not among the engine's samplers
+        ours = false;  // penalties are not among the engine's samplers
       }
     }
     if (!ours) {
@@ -50,10 +50,15 @@ TEST_CASE("temperature, top-k, top-p and min-p filter as transformers does") {
     const mx::array expected = numbers(c["expected_probs"]);
     const mx::array p = mx::exp(filtered_logprobs(logits, s));
     CHECK(excess(p, expected, 1e-5, 0) <= 1);
-    CHECK(mx::array_equal(mx::equal(p, mx::array(0.0f)), mx::equal(expected, mx::array(0.0f))).item<bool>());
+    CHECK(
+        mx::array_equal(mx::equal(p, mx::array(0.0f)), mx::equal(expected, mx::array(0.0f)))
+            .item<bool>());
     s.temperature = 0;
     const mx::array greedy = sample(logits, s, mx::zeros({3})).token;
-    CHECK(mx::array_equal(greedy, mx::array(c["greedy"].get<std::vector<int32_t>>().data(), {3}, mx::int32)).item<bool>());
+    CHECK(
+        mx::array_equal(
+            greedy, mx::array(c["greedy"].get<std::vector<int32_t>>().data(), {3}, mx::int32))
+            .item<bool>());
     compared++;
   }
   CHECK(compared >= 6);
@@ -68,13 +73,17 @@ TEST_CASE("draws follow the distribution and report its log-probabilities") {
     u[i] = random_uniform(7, Stream::sampling, i, 0);
   }
   const mx::array uniform(u.begin(), {N}, mx::float32);
-  for (const Sampling& s : {Sampling{}, Sampling{0.7f, 0, 1, 0}, Sampling{1.3f, 3, 1, 0}, Sampling{1, 0, 0.8f, 0}}) {
+  for (const Sampling& s :
+       {Sampling{}, Sampling{0.7f, 0, 1, 0}, Sampling{1.3f, 3, 1, 0}, Sampling{1, 0, 0.8f, 0}}) {
     const Draw d = sample(logits, s, uniform);
     const mx::array logp = filtered_logprobs(row, s);
     CHECK(excess(d.logprob, mx::take(mx::flatten(logp), d.token), 1e-6, 0) <= 1);
-    CHECK(excess(d.raw_logprob, mx::take(mx::flatten(row - mx::logsumexp(row)), d.token), 1e-6, 0) <= 1);
+    CHECK(
+        excess(d.raw_logprob, mx::take(mx::flatten(row - mx::logsumexp(row)), d.token), 1e-6, 0) <=
+        1);
     for (int v = 0; v < 6; v++) {
-      const float share = mx::mean(mx::astype(mx::equal(d.token, mx::array(v)), mx::float32)).item<float>();
+      const float share =
+          mx::mean(mx::astype(mx::equal(d.token, mx::array(v)), mx::float32)).item<float>();
       const float p = std::exp(mx::take(mx::flatten(logp), mx::array(v)).item<float>());
       // Five standard deviations.
       CHECK(std::abs(share - p) <= 5 * std::sqrt(p * (1 - p) / N) + 1e-7);

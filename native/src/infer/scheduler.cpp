@@ -36,23 +36,32 @@ void check(const ModelConfig& model, const GenerateRequest& r) {
     }
     if (p.size() + r.max_new_tokens > static_cast<size_t>(model.context)) {
       invalid(
-          at + ": " + std::to_string(p.size()) + " tokens and maxNewTokens " + std::to_string(r.max_new_tokens) +
-          " are more than the model's context of " + std::to_string(model.context));
+          at + ": " + std::to_string(p.size()) + " tokens and maxNewTokens " +
+          std::to_string(r.max_new_tokens) + " are more than the model's context of " +
+          std::to_string(model.context));
     }
     for (int32_t id : p) {
       if (id < 0 || id >= model.vocabulary) {
-        invalid(at + ": token " + std::to_string(id) + " is not in the vocabulary of " + std::to_string(model.vocabulary));
+        invalid(
+            at + ": token " + std::to_string(id) + " is not in the vocabulary of " +
+            std::to_string(model.vocabulary));
       }
     }
   }
   if (!r.rollout_ids.empty() && r.rollout_ids.size() != r.prompts.size() * r.samples_per_prompt) {
-    invalid("rolloutIds: there must be one a row, " + std::to_string(r.prompts.size() * r.samples_per_prompt));
+    invalid(
+        "rolloutIds: there must be one a row, " +
+        std::to_string(r.prompts.size() * r.samples_per_prompt));
   }
 }
 
-} // namespace
+}  // namespace
 
-Scheduler::Scheduler(const Model& model, const Params& weights, const Params& lora, const GenerateRequest& request)
+Scheduler::Scheduler(
+    const Model& model,
+    const Params& weights,
+    const Params& lora,
+    const GenerateRequest& request)
     : model_(model),
       weights_(weights),
       lora_(lora),
@@ -131,7 +140,9 @@ void Scheduler::admit(std::vector<NewToken>& out) {
 mx::array Scheduler::uniforms() const {
   std::vector<float> u;
   for (int row : batch_) {
-    const uint32_t id = row < 0 ? 0 : request_.rollout_ids.empty() ? row : request_.rollout_ids[row];
+    const uint32_t id = row < 0                        ? 0
+                        : request_.rollout_ids.empty() ? row
+                                                       : request_.rollout_ids[row];
     const auto position = static_cast<uint32_t>(row < 0 ? 0 : rows_[row].ids.size());
     u.push_back(random_uniform(request_.seed, Stream::sampling, id, position));
   }
@@ -150,7 +161,9 @@ void Scheduler::draw(const mx::array& logits_BV, std::vector<NewToken>& out) {
     }
     if (!std::isfinite(raw[b]) || !std::isfinite(logprob[b])) {
       throw Error(
-          ErrorCode::non_finite, "the model's logits are not finite", "The weights or the adapter have diverged.");
+          ErrorCode::non_finite,
+          "the model's logits are not finite",
+          "The weights or the adapter have diverged.");
     }
     GeneratedRow& row = rows_[batch_[b]];
     row.ids.push_back(token[b]);
@@ -183,9 +196,10 @@ void Scheduler::drop_finished() {
     last_.reset();
   } else if ((batch_.size() - keep.size()) * 8 >= batch_.size()) {
     cache_ = take_rows(cache_, keep);
-    last_ = mx::take(*last_, mx::array(keep.begin(), {static_cast<int>(keep.size())}, mx::int32), 0);
+    last_ =
+        mx::take(*last_, mx::array(keep.begin(), {static_cast<int>(keep.size())}, mx::int32), 0);
     batch_ = std::move(batch);
   }
 }
 
-} // namespace atelier
+}  // namespace atelier

@@ -13,7 +13,11 @@ namespace atelier {
 class Scheduler {
  public:
   /** Throws invalid_argument, naming the field, where the request makes no sense for the model. */
-  Scheduler(const Model& model, const Params& weights, const Params& lora, const GenerateRequest& request);
+  Scheduler(
+      const Model& model,
+      const Params& weights,
+      const Params& lora,
+      const GenerateRequest& request);
 
   /** Lets waiting rows in, then decodes one token of every row in the batch. */
   std::vector<NewToken> step();
@@ -54,4 +58,4 @@ class Scheduler {
   std::optional<mx::array> last_;
 };
 
-} // namespace atelier
+}  // namespace atelier

@@ -3,12 +3,12 @@
 #include "core/error.h"
 #include "core/text.h"
 
+#include <sys/stat.h>
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <random>
-#include <sys/stat.h>
 #include <vector>
 
 #include <fcntl.h>
@@ -25,13 +25,14 @@ namespace {
 
 bool reserved_on_windows(std::string stem) {
   stem = stem.substr(0, stem.find('.'));
-  std::transform(stem.begin(), stem.end(), stem.begin(), [](unsigned char c) { return std::toupper(c); });
+  std::transform(
+      stem.begin(), stem.end(), stem.begin(), [](unsigned char c) { return std::toupper(c); });
   static const std::vector<std::string> names = {"CON", "PRN", "AUX", "NUL"};
   if (std::find(names.begin(), names.end(), stem) != names.end()) {
     return true;
   }
-  return stem.size() == 4 && (stem.rfind("COM", 0) == 0 || stem.rfind("LPT", 0) == 0) && stem[3] >= '1' &&
-      stem[3] <= '9';
+  return stem.size() == 4 && (stem.rfind("COM", 0) == 0 || stem.rfind("LPT", 0) == 0) &&
+         stem[3] >= '1' && stem[3] <= '9';
 }
 
 bool is_cache_link(const fs::path& file, const fs::path& real) {
@@ -44,9 +45,10 @@ bool is_cache_link(const fs::path& file, const fs::path& real) {
   return !ec && real.parent_path() == blobs;
 }
 
-} // namespace
+}  // namespace
 
-FileReader::FileReader(const std::string& path) : path_(path), file_(std::fopen(path.c_str(), "rb"), &std::fclose) {
+FileReader::FileReader(const std::string& path)
+    : path_(path), file_(std::fopen(path.c_str(), "rb"), &std::fclose) {
   if (!file_) {
     fail_io("cannot open", path, errno);
   }
@@ -64,12 +66,13 @@ void FileReader::read(uint64_t offset, void* into, uint64_t bytes) const {
   if (offset > size_ || bytes > size_ - offset) {
     throw Error(
         ErrorCode::invalid_file,
-        path_ + ": ends at byte " + std::to_string(size_) + ", but bytes " + std::to_string(offset) + " to " +
-            std::to_string(offset + bytes) + " are needed");
+        path_ + ": ends at byte " + std::to_string(size_) + ", but bytes " +
+            std::to_string(offset) + " to " + std::to_string(offset + bytes) + " are needed");
   }
   auto* to = static_cast<char*>(into);
   while (bytes > 0) {
-    const ssize_t got = pread(fileno(file_.get()), to, std::min<uint64_t>(bytes, 1u << 30), static_cast<off_t>(offset));
+    const ssize_t got = pread(
+        fileno(file_.get()), to, std::min<uint64_t>(bytes, 1u << 30), static_cast<off_t>(offset));
     if (got < 0 && errno == EINTR) {
       continue;
     }
@@ -90,7 +93,8 @@ std::string read_text(const std::string& path, uint64_t limit) {
   if (file.size() > limit) {
     throw Error(
         ErrorCode::invalid_file,
-        path + ": " + std::to_string(file.size()) + " bytes are more than the " + std::to_string(limit) + " allowed");
+        path + ": " + std::to_string(file.size()) + " bytes are more than the " +
+            std::to_string(limit) + " allowed");
   }
   std::string text(file.size(), '\0');
   file.read(0, text.data(), text.size());
@@ -98,7 +102,8 @@ std::string read_text(const std::string& path, uint64_t limit) {
 }
 
 void write_atomically(const std::string& path, const std::function<void(const Append&)>& write) {
-  const std::string part = path + "." + std::to_string(getpid()) + "-" + std::to_string(std::random_device{}()) + ".part";
+  const std::string part = path + "." + std::to_string(getpid()) + "-" +
+                           std::to_string(std::random_device{}()) + ".part";
   const int out = open(part.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
   if (out < 0) {
     fail_io("cannot write", path, errno);
@@ -139,12 +144,13 @@ void write_atomically(const std::string& path, const std::function<void(const Ap
   }
 }
 
-std::string resolve_inside(const std::string& dir, const std::string& name, const std::string& where) {
+std::string
+resolve_inside(const std::string& dir, const std::string& name, const std::string& where) {
   auto refuse = [&](const std::string& rule) {
     throw Error(ErrorCode::invalid_file, where + ": the file name " + quoted(name) + " " + rule);
   };
-  if (name.empty() || name.find('\0') != std::string::npos || name.find('\\') != std::string::npos ||
-      name.find(':') != std::string::npos) {
+  if (name.empty() || name.find('\0') != std::string::npos ||
+      name.find('\\') != std::string::npos || name.find(':') != std::string::npos) {
     refuse("is empty or has a character that no file name may have");
   }
   if (name.front() == '/') {
@@ -178,4 +184,4 @@ std::string resolve_inside(const std::string& dir, const std::string& name, cons
   return real.string();
 }
 
-} // namespace atelier
+}  // namespace atelier

@@ -43,6 +43,7 @@ void write_atomically(const std::string& path, const std::function<void(const Ap
  * backslashes, drive letters and names that Windows reserves are refused, and so are links that lead out,
  * except those of the Hugging Face cache (snapshots/<revision>/x -> ../../blobs/<etag>).
  */
-std::string resolve_inside(const std::string& dir, const std::string& name, const std::string& where);
+std::string
+resolve_inside(const std::string& dir, const std::string& name, const std::string& where);
 
-} // namespace atelier
+}  // namespace atelier

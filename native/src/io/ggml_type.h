@@ -19,4 +19,4 @@ struct GgmlType {
 const GgmlType* find_ggml_type(uint32_t id);
 const GgmlType* find_ggml_type(const char* name);
 
-} // namespace atelier
+}  // namespace atelier

@@ -41,4 +41,4 @@ GgufHeader read_gguf_header(const std::string& file);
  */
 Params load_gguf(const std::string& file, const GgufHeader& header, mx::Dtype dtype);
 
-} // namespace atelier
+}  // namespace atelier

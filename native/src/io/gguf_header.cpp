@@ -41,7 +41,9 @@ class Cursor {
   std::string text(const std::string& what) {
     const auto length = number<uint64_t>();
     if (length > left() || length > string_limit) {
-      refuse(what + ": a string of " + std::to_string(length) + " bytes at byte " + std::to_string(at_));
+      refuse(
+          what + ": a string of " + std::to_string(length) + " bytes at byte " +
+          std::to_string(at_));
     }
     std::string out(length, '\0');
     read(out.data(), length);
@@ -135,7 +137,9 @@ GgufValue read_value(Cursor& in, uint32_t type, const std::string& key, int dept
         in.refuse("metadata " + quoted(key) + ": unknown type " + std::to_string(item));
       }
       if (count > in.left() / smallest_size(item)) {
-        in.refuse("metadata " + quoted(key) + ": " + std::to_string(count) + " items do not fit in the file");
+        in.refuse(
+            "metadata " + quoted(key) + ": " + std::to_string(count) +
+            " items do not fit in the file");
       }
       std::vector<GgufValue> items;
       for (uint64_t i = 0; i < count; i++) {
@@ -196,7 +200,8 @@ void place(GgufHeader& header, const Cursor& in, uint64_t file_size) {
   std::vector<std::pair<uint64_t, std::string>> order;
   for (auto& [name, tensor] : header.tensors) {
     if (tensor.begin % alignment != 0) {
-      in.refuse("tensor " + quoted(name) + ": its offset is not aligned to " + std::to_string(alignment));
+      in.refuse(
+          "tensor " + quoted(name) + ": its offset is not aligned to " + std::to_string(alignment));
     }
     if (tensor.bytes > room || tensor.begin > room - tensor.bytes) {
       in.refuse("tensor " + quoted(name) + ": its data do not lie in the file");
@@ -214,7 +219,7 @@ void place(GgufHeader& header, const Cursor& in, uint64_t file_size) {
   }
 }
 
-} // namespace
+}  // namespace
 
 GgufHeader read_gguf_header(const std::string& path) {
   const FileReader file(path);
@@ -230,7 +235,8 @@ GgufHeader read_gguf_header(const std::string& path) {
   // A tensor takes at least 32 bytes of header, a value at least 13.
   if (tensors > in.left() / 32 || values > in.left() / 13) {
     in.refuse(
-        std::to_string(tensors) + " tensors and " + std::to_string(values) + " metadata values do not fit in the file");
+        std::to_string(tensors) + " tensors and " + std::to_string(values) +
+        " metadata values do not fit in the file");
   }
   GgufHeader header;
   for (uint64_t i = 0; i < values; i++) {
@@ -250,4 +256,4 @@ GgufHeader read_gguf_header(const std::string& path) {
   return header;
 }
 
-} // namespace atelier
+}  // namespace atelier

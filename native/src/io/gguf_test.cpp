@@ -46,7 +46,7 @@ std::string with(std::string bytes, size_t at, T value) {
   return bytes;
 }
 
-} // namespace
+}  // namespace
 
 TEST_CASE("metadata and dequantised tensors") {
   GgufWriter w;
@@ -54,14 +54,14 @@ TEST_CASE("metadata and dequantised tensors") {
   w.u32("n", 7);
   w.strings("l", {"x", "yy"});
   std::string q8(34, '\0'), q40(18, '\0'), q41(20, '\0');
-  const uint16_t half_2 = 0x4000, half_m1 = 0xbc00; // 2 and -1 in f16
+  const uint16_t half_2 = 0x4000, half_m1 = 0xbc00;  // 2 and -1 in f16
   std::memcpy(q8.data(), &half_2, 2);
   std::memcpy(q40.data(), &half_2, 2);
   std::memcpy(q41.data(), &half_2, 2);
   std::memcpy(q41.data() + 2, &half_m1, 2);
   q8[2] = -5;
   q8[33] = 3;
-  q40[2] = '\x1f'; // low 15, high 1
+  q40[2] = '\x1f';  // low 15, high 1
   q41[4] = '\x1f';
   w.tensor("q8", {32}, 8, q8);
   w.tensor("q40", {1, 32}, 2, q40);
@@ -136,7 +136,8 @@ TEST_CASE("mutated and truncated GGUF files are refused or read, never worse") {
     }
     const size_t places = 1 + random() % 3;
     for (size_t k = 0; k < places && !bytes.empty(); k++) {
-      bytes[random() % std::min(bytes.size(), header)] = random() % 2 ? '\xff' : static_cast<char>(random());
+      bytes[random() % std::min(bytes.size(), header)] =
+          random() % 2 ? '\xff' : static_cast<char>(random());
     }
     try {
       const std::string file = dir.write("x", bytes);

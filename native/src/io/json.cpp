@@ -14,7 +14,8 @@ Json parse_json(const std::string& text, const std::string& where, int depth) {
     if (event == Json::parse_event_t::object_start || event == Json::parse_event_t::array_start) {
       if (at >= depth) {
         throw Error(
-            ErrorCode::invalid_file, where + ": JSON is nested deeper than " + std::to_string(depth) + " levels");
+            ErrorCode::invalid_file,
+            where + ": JSON is nested deeper than " + std::to_string(depth) + " levels");
       }
     }
     if (event == Json::parse_event_t::object_start) {
@@ -36,4 +37,4 @@ Json parse_json(const std::string& text, const std::string& where, int depth) {
   }
 }
 
-} // namespace atelier
+}  // namespace atelier

@@ -15,4 +15,4 @@ using Json = nlohmann::ordered_json;
  */
 Json parse_json(const std::string& text, const std::string& where, int depth);
 
-} // namespace atelier
+}  // namespace atelier

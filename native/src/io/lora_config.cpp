@@ -11,15 +11,37 @@ namespace {
 
 // Fields of peft 0.21.2's LoraConfig that change nothing in what an adapter computes.
 const std::set<std::string> without_effect = {
-    "auto_mapping", "base_model_name_or_path", "ensure_weight_tying", "inference_mode", "lora_dropout",
-    "megatron_core", "peft_type", "peft_version", "qalora_group_size", "revision", "task_type", "corda_config",
-    "eva_config", "loftq_config", "lora_ga_config", "runtime_config", "layers_pattern"};
+    "auto_mapping",
+    "base_model_name_or_path",
+    "ensure_weight_tying",
+    "inference_mode",
+    "lora_dropout",
+    "megatron_core",
+    "peft_type",
+    "peft_version",
+    "qalora_group_size",
+    "revision",
+    "task_type",
+    "corda_config",
+    "eva_config",
+    "loftq_config",
+    "lora_ga_config",
+    "runtime_config",
+    "layers_pattern"};
 const std::set<std::string> read_here = {
-    "r", "lora_alpha", "target_modules", "use_rslora", "rank_pattern", "alpha_pattern", "layers_to_transform",
-    "bias", "init_lora_weights"};
+    "r",
+    "lora_alpha",
+    "target_modules",
+    "use_rslora",
+    "rank_pattern",
+    "alpha_pattern",
+    "layers_to_transform",
+    "bias",
+    "init_lora_weights"};
 
 bool is_off(const Json& value) {
-  return value.is_null() || value == false || ((value.is_array() || value.is_object()) && value.empty());
+  return value.is_null() || value == false ||
+         ((value.is_array() || value.is_object()) && value.empty());
 }
 
 template <class T>
@@ -27,12 +49,14 @@ T get(const Json& json, const char* key, const std::string& file) {
   try {
     return json.at(key).get<T>();
   } catch (const Json::exception&) {
-    throw Error(ErrorCode::invalid_file, file + ": " + quoted(key) + " is missing or has the wrong type");
+    throw Error(
+        ErrorCode::invalid_file, file + ": " + quoted(key) + " is missing or has the wrong type");
   }
 }
 
 template <class T>
-std::vector<std::pair<std::string, T>> get_pattern(const Json& json, const char* key, const std::string& file) {
+std::vector<std::pair<std::string, T>>
+get_pattern(const Json& json, const char* key, const std::string& file) {
   std::vector<std::pair<std::string, T>> out;
   if (!json.contains(key) || json[key].is_null()) {
     return out;
@@ -42,14 +66,16 @@ std::vector<std::pair<std::string, T>> get_pattern(const Json& json, const char*
   }
   for (const auto& [name, value] : json[key].items()) {
     if (!value.is_number()) {
-      throw Error(ErrorCode::invalid_file, file + ": " + quoted(key) + ": " + quoted(name) + " must be a number");
+      throw Error(
+          ErrorCode::invalid_file,
+          file + ": " + quoted(key) + ": " + quoted(name) + " must be a number");
     }
     out.emplace_back(name, value.template get<T>());
   }
   return out;
 }
 
-} // namespace
+}  // namespace
 
 LoraConfig read_lora_config(const std::string& file) {
   const Json json = parse_json(read_text(file, 10'000'000), file, 16);
@@ -77,8 +103,8 @@ LoraConfig read_lora_config(const std::string& file) {
       json["init_lora_weights"] != "eva") {
     unsupported("init_lora_weights = " + json["init_lora_weights"].dump());
   }
-  if (json.contains("layers_pattern") && !is_off(json["layers_pattern"]) && json["layers_pattern"] != "layers" &&
-      json["layers_pattern"] != Json::array({"layers"})) {
+  if (json.contains("layers_pattern") && !is_off(json["layers_pattern"]) &&
+      json["layers_pattern"] != "layers" && json["layers_pattern"] != Json::array({"layers"})) {
     unsupported("layers_pattern = " + json["layers_pattern"].dump());
   }
   LoraConfig config;
@@ -95,10 +121,11 @@ LoraConfig read_lora_config(const std::string& file) {
   config.alpha_pattern = get_pattern<double>(json, "alpha_pattern", file);
   if (json.contains("layers_to_transform") && !json["layers_to_transform"].is_null()) {
     const Json& layers = json["layers_to_transform"];
-    config.layers_to_transform =
-        layers.is_number_integer() ? std::vector<int>{layers.get<int>()} : get<std::vector<int>>(json, "layers_to_transform", file);
+    config.layers_to_transform = layers.is_number_integer()
+                                     ? std::vector<int>{layers.get<int>()}
+                                     : get<std::vector<int>>(json, "layers_to_transform", file);
   }
   return config;
 }
 
-} // namespace atelier
+}  // namespace atelier

@@ -22,19 +22,24 @@ std::regex pattern(const std::string& text, const char* field) {
   } catch (const std::regex_error& e) {
     throw Error(
         ErrorCode::invalid_argument,
-        std::string("LoRA: ") + field + ": " + quoted(text) + " is not a regular expression that is understood here");
+        std::string("LoRA: ") + field + ": " + quoted(text) +
+            " is not a regular expression that is understood here");
   }
 }
 
 bool ends_with_part(const std::string& name, const std::string& suffix) {
-  return name == suffix ||
-      (name.size() > suffix.size() && name.compare(name.size() - suffix.size(), suffix.size(), suffix) == 0 &&
-       name[name.size() - suffix.size() - 1] == '.');
+  return name == suffix || (name.size() > suffix.size() &&
+                            name.compare(name.size() - suffix.size(), suffix.size(), suffix) == 0 &&
+                            name[name.size() - suffix.size() - 1] == '.');
 }
 
 // peft.utils.other.get_pattern_key: re.match(rf"(.*\.)?({key})$", name), the first key that matches.
 template <class T>
-T by_pattern(const std::vector<std::pair<std::string, T>>& patterns, const char* field, const std::string& name, T otherwise) {
+T by_pattern(
+    const std::vector<std::pair<std::string, T>>& patterns,
+    const char* field,
+    const std::string& name,
+    T otherwise) {
   for (const auto& [key, value] : patterns) {
     if (std::regex_match(name, pattern("(?:.*\\.)?(?:" + key + ")", field))) {
       return value;
@@ -55,7 +60,9 @@ bool targets(const LoraConfig& config, const std::string& name) {
     return std::regex_match(name, pattern(*text, "target_modules"));
   }
   const auto& suffixes = std::get<std::vector<std::string>>(config.target_modules);
-  if (!std::any_of(suffixes.begin(), suffixes.end(), [&](const auto& s) { return ends_with_part(name, s); })) {
+  if (!std::any_of(suffixes.begin(), suffixes.end(), [&](const auto& s) {
+        return ends_with_part(name, s);
+      })) {
     return false;
   }
   // PEFT looks at the layers only where a suffix matched (not where the whole name is given).
@@ -74,11 +81,12 @@ bool is_all_linear(const LoraConfig& config) {
     return false;
   }
   std::string lower = *text;
-  std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char c) { return std::tolower(c); });
+  std::transform(
+      lower.begin(), lower.end(), lower.begin(), [](unsigned char c) { return std::tolower(c); });
   return lower == "all-linear";
 }
 
-} // namespace
+}  // namespace
 
 LoraSites lora_sites(const LoraConfig& config, const std::vector<LinearModule>& modules) {
   if (config.layers_to_transform && std::holds_alternative<std::string>(config.target_modules)) {
@@ -90,7 +98,8 @@ LoraSites lora_sites(const LoraConfig& config, const std::vector<LinearModule>& 
   for (const char* name : {"model.embed_tokens", "lm_head"}) {
     if (!all && targets(config, name)) {
       throw Error(
-          ErrorCode::unsupported_model, std::string("LoRA on ") + name + " is not supported",
+          ErrorCode::unsupported_model,
+          std::string("LoRA on ") + name + " is not supported",
           "Choose among the linear modules of the layers, e.g. \"all-linear\".");
     }
   }
@@ -100,19 +109,21 @@ LoraSites lora_sites(const LoraConfig& config, const std::vector<LinearModule>& 
       continue;
     }
     const int rank = by_pattern(config.rank_pattern, "rank_pattern", module.name, config.rank);
-    const double alpha = by_pattern(config.alpha_pattern, "alpha_pattern", module.name, config.alpha);
+    const double alpha =
+        by_pattern(config.alpha_pattern, "alpha_pattern", module.name, config.alpha);
     if (rank < 1 || rank > 65536 || !std::isfinite(alpha)) {
       throw Error(
           ErrorCode::invalid_argument,
-          "LoRA: rank " + std::to_string(rank) + ", alpha " + std::to_string(alpha) + " for " + module.name +
-              ": the rank must be from 1 to 65536 and alpha finite");
+          "LoRA: rank " + std::to_string(rank) + ", alpha " + std::to_string(alpha) + " for " +
+              module.name + ": the rank must be from 1 to 65536 and alpha finite");
     }
     const double scale = alpha / (config.rslora ? std::sqrt(double(rank)) : double(rank));
     sites.emplace(module.name, LoraSite{rank, static_cast<float>(scale)});
   }
   if (sites.empty()) {
     throw Error(
-        ErrorCode::invalid_argument, "LoRA: target_modules match no module of the model",
+        ErrorCode::invalid_argument,
+        "LoRA: target_modules match no module of the model",
         modules.empty() ? "" : "Modules are named like " + modules.front().name + ".");
   }
   return sites;
@@ -126,13 +137,14 @@ Adapter load_adapter(const std::string& dir, const std::vector<LinearModule>& mo
   auto take = [&](const std::string& name, const mx::Shape& shape) {
     auto found = tensors.find(prefix + name);
     if (found == tensors.end()) {
-      throw Error(ErrorCode::invalid_file, file + ": tensor " + quoted(prefix + name) + " is missing");
+      throw Error(
+          ErrorCode::invalid_file, file + ": tensor " + quoted(prefix + name) + " is missing");
     }
     if (found->second.shape() != shape) {
       throw Error(
           ErrorCode::invalid_file,
-          file + ": tensor " + quoted(prefix + name) + " must be [" + std::to_string(shape[0]) + ", " +
-              std::to_string(shape[1]) + "] for this model and configuration");
+          file + ": tensor " + quoted(prefix + name) + " must be [" + std::to_string(shape[0]) +
+              ", " + std::to_string(shape[1]) + "] for this model and configuration");
     }
     adapter.params.emplace(name, found->second);
     tensors.erase(found);
@@ -146,7 +158,8 @@ Adapter load_adapter(const std::string& dir, const std::vector<LinearModule>& mo
   if (!tensors.empty()) {
     throw Error(
         ErrorCode::invalid_file,
-        file + ": tensor " + quoted(tensors.begin()->first) + " belongs to no module that adapter_config.json adapts");
+        file + ": tensor " + quoted(tensors.begin()->first) +
+            " belongs to no module that adapter_config.json adapts");
   }
   return adapter;
 }
@@ -159,4 +172,4 @@ void save_adapter(const Params& params, const std::string& file) {
   save_safetensors(file, out, {{"format", "pt"}});
 }
 
-} // namespace atelier
+}  // namespace atelier

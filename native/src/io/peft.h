@@ -49,4 +49,4 @@ Adapter load_adapter(const std::string& dir, const std::vector<LinearModule>& mo
 /** adapter_model.safetensors as PEFT writes it: keys `base_model.model.<module>.lora_A.weight`, f32. */
 void save_adapter(const Params& params, const std::string& file);
 
-} // namespace atelier
+}  // namespace atelier

@@ -29,7 +29,7 @@ std::vector<LinearModule> modules() {
 std::set<std::string> names(const LoraConfig& config) {
   std::set<std::string> out;
   for (const auto& [name, site] : lora_sites(config, modules())) {
-    out.insert(name.substr(13)); // without "model.layers."
+    out.insert(name.substr(13));  // without "model.layers."
   }
   return out;
 }
@@ -45,18 +45,28 @@ ErrorCode code_of(const LoraConfig& config) {
 
 using List = std::vector<std::string>;
 
-} // namespace
+}  // namespace
 
 TEST_CASE("targets are chosen as PEFT chooses them") {
   CHECK(names({.target_modules = List{"q_proj", "nothing"}}).size() == 12);
   CHECK(names({.target_modules = "all-linear"}).size() == 36);
   CHECK(names({.target_modules = "All-Linear"}).size() == 36);
-  CHECK(names({.target_modules = R"(.*\.1\.(self_attn\.q|mlp\.down)_proj)"}) == std::set<std::string>{"1.self_attn.q_proj", "1.mlp.down_proj"});
-  CHECK(names({.target_modules = List{"1.self_attn.q_proj"}}) == std::set<std::string>{"1.self_attn.q_proj"});
-  CHECK(names({.target_modules = List{"q_proj"}, .layers_to_transform = std::vector<int>{1, 10}}) == std::set<std::string>{"1.self_attn.q_proj", "10.self_attn.q_proj"});
-  CHECK(names({.target_modules = List{"q_proj"}, .layers_to_transform = std::vector<int>{}}).size() == 12);
+  CHECK(
+      names({.target_modules = R"(.*\.1\.(self_attn\.q|mlp\.down)_proj)"}) ==
+      std::set<std::string>{"1.self_attn.q_proj", "1.mlp.down_proj"});
+  CHECK(
+      names({.target_modules = List{"1.self_attn.q_proj"}}) ==
+      std::set<std::string>{"1.self_attn.q_proj"});
+  CHECK(
+      names({.target_modules = List{"q_proj"}, .layers_to_transform = std::vector<int>{1, 10}}) ==
+      std::set<std::string>{"1.self_attn.q_proj", "10.self_attn.q_proj"});
+  CHECK(
+      names({.target_modules = List{"q_proj"}, .layers_to_transform = std::vector<int>{}}).size() ==
+      12);
   CHECK(code_of({.target_modules = List{"proj"}}) == ErrorCode::invalid_argument);
-  CHECK(code_of({.target_modules = "q_proj"}) == ErrorCode::invalid_argument); // a regex for the whole name
+  CHECK(
+      code_of({.target_modules = "q_proj"}) ==
+      ErrorCode::invalid_argument);  // a regex for the whole name
   CHECK(code_of({.target_modules = "(("}) == ErrorCode::invalid_argument);
   CHECK(code_of({.target_modules = List{"q_proj", "lm_head"}}) == ErrorCode::unsupported_model);
   CHECK(code_of({.target_modules = ".*"}) == ErrorCode::unsupported_model);
@@ -68,23 +78,31 @@ TEST_CASE("rank, alpha and scale by pattern: the first key that matches the end 
       {.rank = 4,
        .alpha = 8,
        .target_modules = List{"q_proj", "down_proj"},
-       .rank_pattern = {{R"(layers\.1\.mlp\.down_proj)", 3}, {"q_proj", 2}, {R"(layers\.2\.self_attn\.q_proj)", 16}},
+       .rank_pattern =
+           {{R"(layers\.1\.mlp\.down_proj)", 3},
+            {"q_proj", 2},
+            {R"(layers\.2\.self_attn\.q_proj)", 16}},
        .alpha_pattern = {{"down_proj", 6}}},
       modules());
   auto site = [&](const char* name) { return sites.at(std::string("model.layers.") + name); };
   CHECK(site("1.mlp.down_proj").rank == 3);
   CHECK(site("1.mlp.down_proj").scale == 2.0f);
-  CHECK(site("11.mlp.down_proj").rank == 4); // "layers.1." does not match layer 11
+  CHECK(site("11.mlp.down_proj").rank == 4);  // "layers.1." does not match layer 11
   CHECK(site("11.mlp.down_proj").scale == 1.5f);
   CHECK(site("2.self_attn.q_proj").rank == 2);
   CHECK(site("2.self_attn.q_proj").scale == 4.0f);
-  CHECK(lora_sites({.rank = 16, .alpha = 8, .target_modules = List{"q_proj"}, .rslora = true}, modules()).begin()->second.scale == 2.0f);
+  CHECK(
+      lora_sites(
+          {.rank = 16, .alpha = 8, .target_modules = List{"q_proj"}, .rslora = true}, modules())
+          .begin()
+          ->second.scale == 2.0f);
 }
 
 TEST_CASE("an adapter saved is the file that PEFT wrote, byte for byte") {
   const std::string dir = fixture("lora/qwen3_tied/one_layer");
   const std::vector<LinearModule> m = {
-      {"model.layers.1.self_attn.q_proj", "", 64, 128, 0}, {"model.layers.1.mlp.down_proj", "", 128, 64, 0}};
+      {"model.layers.1.self_attn.q_proj", "", 64, 128, 0},
+      {"model.layers.1.mlp.down_proj", "", 128, 64, 0}};
   const Adapter adapter = load_adapter(dir, m);
   CHECK(adapter.params.size() == 4);
   const TempDir out;
@@ -95,7 +113,8 @@ TEST_CASE("an adapter saved is the file that PEFT wrote, byte for byte") {
 TEST_CASE("an adapter's feature that is not run, and tensors that do not fit, are errors") {
   const std::string from = fixture("lora/qwen3_tied/one_layer");
   const std::vector<LinearModule> m = {
-      {"model.layers.1.self_attn.q_proj", "", 64, 128, 0}, {"model.layers.1.mlp.down_proj", "", 128, 64, 0}};
+      {"model.layers.1.self_attn.q_proj", "", 64, 128, 0},
+      {"model.layers.1.mlp.down_proj", "", 128, 64, 0}};
   const TempDir dir;
   const Params good = load_safetensors(from + "/adapter_model.safetensors", std::nullopt);
   const Json config = Json::parse(read_bytes(from + "/adapter_config.json"));
@@ -125,7 +144,7 @@ TEST_CASE("an adapter's feature that is not run, and tensors that do not fit, ar
   CHECK(code("some_new_feature", 3, good) == unsupported);
   CHECK(code("peft_type", "IA3", good) == unsupported);
   CHECK(code("r", "4", good) == invalid);
-  CHECK(code("r", 8, good) == invalid); // tensors of rank 4
+  CHECK(code("r", 8, good) == invalid);  // tensors of rank 4
   Params missing = good, extra = good;
   missing.erase(missing.begin());
   extra.emplace("base_model.model.model.layers.0.mlp.down_proj.lora_A.weight", mx::ones({4, 128}));

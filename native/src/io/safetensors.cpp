@@ -21,11 +21,16 @@ constexpr size_t dimensions_limit = 8;
   throw Error(ErrorCode::invalid_file, file + ": " + rule);
 }
 
-[[noreturn]] void refuse(const std::string& file, const std::string& tensor, const std::string& rule) {
+[[noreturn]] void
+refuse(const std::string& file, const std::string& tensor, const std::string& rule) {
   refuse(file, "tensor " + quoted(tensor) + ": " + rule);
 }
 
-uint64_t whole_number(const Json& value, const std::string& file, const std::string& tensor, const char* what) {
+uint64_t whole_number(
+    const Json& value,
+    const std::string& file,
+    const std::string& tensor,
+    const char* what) {
   // Negative and fractional numbers, and those above 2^64, are parsed as other types.
   if (!value.is_number_unsigned()) {
     refuse(file, tensor, std::string(what) + " must be a whole number from 0 up");
@@ -33,22 +38,32 @@ uint64_t whole_number(const Json& value, const std::string& file, const std::str
   return value.get<uint64_t>();
 }
 
-SafetensorsEntry read_entry(const Json& value, const std::string& file, const std::string& name, uint64_t data_bytes) {
-  if (!value.is_object() || value.size() != 3 || !value.contains("dtype") || !value.contains("shape") ||
-      !value.contains("data_offsets")) {
+SafetensorsEntry read_entry(
+    const Json& value,
+    const std::string& file,
+    const std::string& name,
+    uint64_t data_bytes) {
+  if (!value.is_object() || value.size() != 3 || !value.contains("dtype") ||
+      !value.contains("shape") || !value.contains("data_offsets")) {
     refuse(file, name, "must have exactly dtype, shape and data_offsets");
   }
   SafetensorsEntry entry;
   const Json& dtype = value["dtype"];
   const uint64_t item = dtype.is_string() ? safetensors_item_size(dtype.get<std::string>()) : 0;
   if (item == 0) {
-    refuse(file, name, "unknown dtype " + quoted(dtype.is_string() ? dtype.get<std::string>() : dtype.dump()));
+    refuse(
+        file,
+        name,
+        "unknown dtype " + quoted(dtype.is_string() ? dtype.get<std::string>() : dtype.dump()));
   }
   entry.dtype = dtype.get<std::string>();
 
   const Json& shape = value["shape"];
   if (!shape.is_array() || shape.size() > dimensions_limit) {
-    refuse(file, name, "shape must be a list of at most " + std::to_string(dimensions_limit) + " dimensions");
+    refuse(
+        file,
+        name,
+        "shape must be a list of at most " + std::to_string(dimensions_limit) + " dimensions");
   }
   uint64_t bytes = item;
   bool too_large = false, empty = false;
@@ -76,13 +91,15 @@ SafetensorsEntry read_entry(const Json& value, const std::string& file, const st
   const uint64_t end = whole_number(offsets[1], file, name, "data_offsets");
   if (begin > end || end > data_bytes) {
     refuse(
-        file, name,
-        "data_offsets [" + std::to_string(begin) + ", " + std::to_string(end) + "] do not lie in the file's " +
-            std::to_string(data_bytes) + " bytes of data");
+        file,
+        name,
+        "data_offsets [" + std::to_string(begin) + ", " + std::to_string(end) +
+            "] do not lie in the file's " + std::to_string(data_bytes) + " bytes of data");
   }
   if (end - begin != bytes) {
     refuse(
-        file, name,
+        file,
+        name,
         "data_offsets span " + std::to_string(end - begin) + " bytes, but dtype and shape need " +
             std::to_string(bytes));
   }
@@ -98,12 +115,17 @@ void check_ranges(const SafetensorsHeader& header, const std::string& file, uint
     sorted.emplace_back(&name, &entry);
   }
   std::sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) {
-    return std::pair(a.second->begin, a.second->bytes) < std::pair(b.second->begin, b.second->bytes);
+    return std::pair(a.second->begin, a.second->bytes) <
+           std::pair(b.second->begin, b.second->bytes);
   });
   uint64_t at = 0;
   for (const auto& [name, entry] : sorted) {
     if (entry->begin != at) {
-      refuse(file, *name, entry->begin < at ? "overlaps the tensor before it" : "leaves a gap after the tensor before it");
+      refuse(
+          file,
+          *name,
+          entry->begin < at ? "overlaps the tensor before it"
+                            : "leaves a gap after the tensor before it");
     }
     at += entry->bytes;
   }
@@ -124,7 +146,10 @@ SafetensorsHeader read_header(const FileReader& reader) {
     length = length << 8 | length_bytes[i];
   }
   if (length < 8 || length > std::min(header_limit, reader.size() - 8)) {
-    refuse(file, "header length " + std::to_string(length) + " is not possible in a file of " + std::to_string(reader.size()) + " bytes");
+    refuse(
+        file,
+        "header length " + std::to_string(length) + " is not possible in a file of " +
+            std::to_string(reader.size()) + " bytes");
   }
   std::string text(length, '\0');
   reader.read(8, text.data(), length);
@@ -161,12 +186,13 @@ Params load_file(const std::string& file, std::optional<mx::Dtype> dtype) {
   Params out;
   for (const auto& [name, entry] : read_header(reader).tensors) {
     mx::Shape shape(entry.shape.begin(), entry.shape.end());
-    out.emplace(name, read_tensor(reader, name, entry.begin, entry.bytes, shape, entry.dtype, dtype));
+    out.emplace(
+        name, read_tensor(reader, name, entry.begin, entry.bytes, shape, entry.dtype, dtype));
   }
   return out;
 }
 
-} // namespace
+}  // namespace
 
 SafetensorsHeader read_safetensors_header(const std::string& file) {
   return read_header(FileReader(file));
@@ -182,7 +208,8 @@ Params load_safetensors_folder(const std::string& dir, std::optional<mx::Dtype> 
   if (!std::filesystem::exists(index)) {
     return load_file(resolve_inside(dir, "model.safetensors", dir), dtype);
   }
-  const Json json = parse_json(read_text(resolve_inside(dir, "model.safetensors.index.json", dir), header_limit), index, 8);
+  const Json json = parse_json(
+      read_text(resolve_inside(dir, "model.safetensors.index.json", dir), header_limit), index, 8);
   if (!json.is_object() || !json.contains("weight_map") || !json["weight_map"].is_object()) {
     refuse(index, "has no object weight_map");
   }
@@ -204,7 +231,10 @@ Params load_safetensors_folder(const std::string& dir, std::optional<mx::Dtype> 
       out.insert(part.extract(found));
     }
     if (!part.empty()) {
-      refuse(index, part.begin()->first, "stands in " + quoted(shard) + ", but weight_map does not say so");
+      refuse(
+          index,
+          part.begin()->first,
+          "stands in " + quoted(shard) + ", but weight_map does not say so");
     }
   }
   return out;
@@ -245,4 +275,4 @@ void save_safetensors(
   });
 }
 
-} // namespace atelier
+}  // namespace atelier

@@ -37,6 +37,9 @@ Params load_safetensors(const std::string& file, std::optional<mx::Dtype> dtype)
 Params load_safetensors_folder(const std::string& dir, std::optional<mx::Dtype> dtype);
 
 /** Writes beside, syncs, renames: a broken write leaves the old file. */
-void save_safetensors(const std::string& file, const Params& tensors, const std::map<std::string, std::string>& metadata = {});
+void save_safetensors(
+    const std::string& file,
+    const Params& tensors,
+    const std::map<std::string, std::string>& metadata = {});
 
-} // namespace atelier
+}  // namespace atelier

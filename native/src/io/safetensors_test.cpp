@@ -44,14 +44,18 @@ std::string one(const std::string& entry, int data = 16) {
   return refusal(file_with("{\"a\":" + entry + "}", std::string(data, '\0')));
 }
 
-} // namespace
+}  // namespace
 
 TEST_CASE("what is written reads back, bit for bit, and the old file outlives a failed write") {
   const TempDir dir;
   const std::string file = dir.path("x.safetensors");
-  Params in{{"b", mx::random::normal({3, 5})}, {"a", mx::arange(7, mx::int32)}, {"empty", mx::zeros({0, 4})},
-            {"scalar", mx::array(2.5f)}, {"t", mx::transpose(mx::random::normal({4, 6}))},
-            {"h", mx::astype(mx::random::normal({2, 2}), mx::bfloat16)}};
+  Params in{
+      {"b", mx::random::normal({3, 5})},
+      {"a", mx::arange(7, mx::int32)},
+      {"empty", mx::zeros({0, 4})},
+      {"scalar", mx::array(2.5f)},
+      {"t", mx::transpose(mx::random::normal({4, 6}))},
+      {"h", mx::astype(mx::random::normal({2, 2}), mx::bfloat16)}};
   save_safetensors(file, in, {{"format", "pt"}});
   const Params out = load_safetensors(file, std::nullopt);
   CHECK(out.size() == in.size());
@@ -65,17 +69,21 @@ TEST_CASE("what is written reads back, bit for bit, and the old file outlives a 
   CHECK(load_safetensors(file, mx::float32).at("h").dtype() == mx::float32);
 
   CHECK_THROWS_AS(save_safetensors(dir.path("missing/x.safetensors"), in), Error);
-  CHECK(std::filesystem::directory_iterator(dir.path())->path() == file); // nothing else is left behind
+  CHECK(
+      std::filesystem::directory_iterator(dir.path())->path() ==
+      file);  // nothing else is left behind
 }
 
 TEST_CASE("each rule of the header is held") {
   const std::string good = R"({"dtype":"F32","shape":[2,2],"data_offsets":[0,16]})";
   CHECK(says(refusal("short"), "too short"));
   CHECK(says(refusal(std::string(8, '\xff') + "{}      "), "header length"));
-  CHECK(says(refusal(file_with("{}", std::string(14, '\0'))), "header length")); // below 8
+  CHECK(says(refusal(file_with("{}", std::string(14, '\0'))), "header length"));  // below 8
   CHECK(says(refusal(file_with("[1,2,3,4]", "")), "not a JSON object"));
   CHECK(says(refusal(file_with("{\"a\":\"\xff\xfe\"}  ", "")), "not valid JSON"));
-  CHECK(says(refusal(file_with("{\"a\":" + good + ",\"a\":" + good + "}", std::string(16, '\0'))), "appears twice"));
+  CHECK(says(
+      refusal(file_with("{\"a\":" + good + ",\"a\":" + good + "}", std::string(16, '\0'))),
+      "appears twice"));
   CHECK(says(refusal(file_with(R"({"a":{"b":{"c":{"d":{"e":1}}}}})", "")), "nested deeper"));
   CHECK(says(refusal(file_with(std::string(50'000, '['), "")), "nested deeper"));
   CHECK(says(refusal(file_with(R"({"__metadata__":{"a":1}})", "")), "must be a string"));
@@ -83,22 +91,31 @@ TEST_CASE("each rule of the header is held") {
   CHECK(says(one(R"({"dtype":"F32","shape":[-2,-2],"data_offsets":[0,16]})"), "a dimension"));
   CHECK(says(one(R"({"dtype":"F32","shape":[2.0,2],"data_offsets":[0,16]})"), "a dimension"));
   CHECK(says(one(R"({"dtype":"F32","shape":[4294967300],"data_offsets":[0,16]})"), "2^31"));
-  CHECK(says(one(R"({"dtype":"F32","shape":[65536,65536,65536,65536],"data_offsets":[0,0]})"), "2^64"));
-  CHECK(says(one(R"({"dtype":"F32","shape":[1,1,1,1,1,1,1,1,4],"data_offsets":[0,16]})"), "at most 8"));
+  CHECK(says(
+      one(R"({"dtype":"F32","shape":[65536,65536,65536,65536],"data_offsets":[0,0]})"), "2^64"));
+  CHECK(says(
+      one(R"({"dtype":"F32","shape":[1,1,1,1,1,1,1,1,4],"data_offsets":[0,16]})"), "at most 8"));
   CHECK(says(one(R"({"dtype":"F32","shape":[2,2],"data_offsets":[16,0]})"), "data_offsets"));
   CHECK(says(one(R"({"dtype":"F32","shape":[2,2],"data_offsets":[0,17]})"), "data_offsets"));
   CHECK(says(one(R"({"dtype":"F32","shape":[2,2],"data_offsets":[0,12]})"), "span 12 bytes"));
-  CHECK(says(one(R"({"dtype":"F32","shape":[2,2],"data_offsets":[18446744073709551608,8]})"), "data_offsets"));
+  CHECK(says(
+      one(R"({"dtype":"F32","shape":[2,2],"data_offsets":[18446744073709551608,8]})"),
+      "data_offsets"));
   CHECK(says(one(R"({"dtype":"F32","shape":[2,2],"data_offsets":[0,16],"more":1})"), "exactly"));
   CHECK(says(one(good, 20), "belong to no tensor"));
-  const std::string two = R"({"a":{"dtype":"U8","shape":[8],"data_offsets":[0,8]},"b":{"dtype":"U8","shape":[8],"data_offsets":)";
+  const std::string two =
+      R"({"a":{"dtype":"U8","shape":[8],"data_offsets":[0,8]},"b":{"dtype":"U8","shape":[8],"data_offsets":)";
   CHECK(says(refusal(file_with(two + "[4,12]}}", std::string(12, 'x'))), "overlaps"));
   CHECK(says(refusal(file_with(two + "[12,20]}}", std::string(20, 'x'))), "gap"));
-  CHECK(says(one(R"({"dtype":"F8_E4M3","shape":[2],"data_offsets":[0,2]})", 3), "belong to no tensor"));
-  CHECK(says(refusal(file_with("{\"a\":" + good + "}", "\xff\xff\xff\x7f" + std::string(12, '\0'))), "NaN"));
+  CHECK(says(
+      one(R"({"dtype":"F8_E4M3","shape":[2],"data_offsets":[0,2]})", 3), "belong to no tensor"));
+  CHECK(says(
+      refusal(file_with("{\"a\":" + good + "}", "\xff\xff\xff\x7f" + std::string(12, '\0'))),
+      "NaN"));
   // Allowed: no metadata, empty metadata, an empty tensor at any place.
   const TempDir dir;
-  CHECK(load_safetensors(dir.write("e", file_with(R"({"__metadata__":{}})", "")), std::nullopt).empty());
+  CHECK(load_safetensors(dir.write("e", file_with(R"({"__metadata__":{}})", "")), std::nullopt)
+            .empty());
 }
 
 TEST_CASE("a sharded checkpoint reads only files of its folder, and what its index says") {
@@ -122,8 +139,19 @@ TEST_CASE("a sharded checkpoint reads only files of its folder, and what its ind
   CHECK(says(message(), "weight_map does not say so"));
   index(R"({"a":"one.safetensors","d":"two.safetensors"})");
   CHECK(says(message(), "is not in"));
-  for (const char* name : {"../one.safetensors", "/etc/passwd", "a/../../one.safetensors", "..\\\\one", "C:one", "NUL", "com1.txt",
-                           "one.safetensors.", "one.safetensors ", "", "a\\u0000b", "./one.safetensors"}) {
+  for (const char* name :
+       {"../one.safetensors",
+        "/etc/passwd",
+        "a/../../one.safetensors",
+        "..\\\\one",
+        "C:one",
+        "NUL",
+        "com1.txt",
+        "one.safetensors.",
+        "one.safetensors ",
+        "",
+        "a\\u0000b",
+        "./one.safetensors"}) {
     CAPTURE(name);
     index(std::string("{\"a\":\"") + name + "\"}");
     CHECK(says(message(), "the file name"));
@@ -142,8 +170,10 @@ TEST_CASE("a sharded checkpoint reads only files of its folder, and what its ind
 }
 
 TEST_CASE("mutated and truncated files are refused or read, never worse") {
-  const std::string original = read_bytes(fixture("lora/qwen3_tied/one_layer/adapter_model.safetensors"));
-  const size_t header = 8 + static_cast<unsigned char>(original[0]) + 256u * static_cast<unsigned char>(original[1]);
+  const std::string original =
+      read_bytes(fixture("lora/qwen3_tied/one_layer/adapter_model.safetensors"));
+  const size_t header =
+      8 + static_cast<unsigned char>(original[0]) + 256u * static_cast<unsigned char>(original[1]);
   const TempDir dir;
   std::mt19937 random(1);
   int refused = 0;
@@ -156,7 +186,8 @@ TEST_CASE("mutated and truncated files are refused or read, never worse") {
     for (size_t k = 0; k < places && !bytes.empty(); k++) {
       const size_t at = random() % std::min(bytes.size(), header);
       const char digits[] = "0123456789-[]{},:\"";
-      bytes[at] = random() % 2 ? static_cast<char>(random()) : digits[random() % (sizeof digits - 1)];
+      bytes[at] =
+          random() % 2 ? static_cast<char>(random()) : digits[random() % (sizeof digits - 1)];
     }
     try {
       load_safetensors(dir.write("x", bytes), mx::float32);

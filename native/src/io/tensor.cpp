@@ -35,7 +35,7 @@ const TypeName types[] = {
     {"F8_E8M0", 1, std::nullopt},
 };
 
-} // namespace
+}  // namespace
 
 uint64_t safetensors_item_size(const std::string& dtype) {
   for (const TypeName& t : types) {
@@ -55,9 +55,12 @@ std::string safetensors_dtype(mx::Dtype dtype) {
   throw Error(ErrorCode::internal, "a dtype that safetensors does not have");
 }
 
-mx::array checked_finite(const mx::array& tensor, const std::string& file, const std::string& name) {
+mx::array
+checked_finite(const mx::array& tensor, const std::string& file, const std::string& name) {
   if (!mx::all(mx::isfinite(tensor)).item<bool>()) {
-    throw Error(ErrorCode::invalid_file, file + ": tensor " + quoted(name) + ": has NaN or infinite values");
+    throw Error(
+        ErrorCode::invalid_file,
+        file + ": tensor " + quoted(name) + ": has NaN or infinite values");
   }
   return tensor;
 }
@@ -78,7 +81,8 @@ mx::array read_tensor(
   }
   if (!type) {
     throw Error(
-        ErrorCode::unsupported_model, file.path() + ": tensor " + quoted(name) + ": dtype " + dtype + " is not supported",
+        ErrorCode::unsupported_model,
+        file.path() + ": tensor " + quoted(name) + ": dtype " + dtype + " is not supported",
         "Use a checkpoint in F32, F16 or BF16.");
   }
   mx::allocator::Data data = mx::allocator::malloc(std::max<uint64_t>(bytes, 1));
@@ -92,4 +96,4 @@ mx::array read_tensor(
   return checked_finite(tensor, file.path(), name);
 }
 
-} // namespace atelier
+}  // namespace atelier

@@ -30,4 +30,4 @@ mx::array read_tensor(
 /** Refuses NaN and infinity; returns `tensor`, evaluated. */
 mx::array checked_finite(const mx::array& tensor, const std::string& file, const std::string& name);
 
-} // namespace atelier
+}  // namespace atelier

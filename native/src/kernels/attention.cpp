@@ -30,7 +30,12 @@ struct Sizes {
   float scale;
 
   Sizes(const mx::array& q, const mx::array& k)
-      : B(q.shape(0)), K(k.shape(1)), G(q.shape(1) / k.shape(1)), L(q.shape(2)), S(k.shape(2)), E(q.shape(3)),
+      : B(q.shape(0)),
+        K(k.shape(1)),
+        G(q.shape(1) / k.shape(1)),
+        L(q.shape(2)),
+        S(k.shape(2)),
+        E(q.shape(3)),
         scale(1.0f / std::sqrt(static_cast<float>(q.shape(3)))) {}
 
   // Calls f(b, offset of the key head's queries, of its weights, of its keys).
@@ -50,7 +55,11 @@ int begin_of(const std::vector<int32_t>& start, int row) {
   return start.empty() ? 0 : start[row];
 }
 
-Arrays backward(const Arrays& in, const mx::array& weights, const mx::array& g, const std::vector<int32_t>& start) {
+Arrays backward(
+    const Arrays& in,
+    const mx::array& weights,
+    const mx::array& g,
+    const std::vector<int32_t>& start) {
   CpuKernel kernel{"AttentionCpuVjp", nullptr, nullptr};
   kernel.run = [start](const Arrays& in, Arrays& out) {
     const Sizes z(in[0], in[1]);
@@ -67,10 +76,11 @@ Arrays backward(const Arrays& in, const mx::array& weights, const mx::array& g, 
       sgemm(S, E, R, z.scale, {ds.data(), S, true}, {q + query, E}, dk + key, E);
     });
   };
-  return apply(kernel, {in[0], in[1], in[2], weights, g}, {in[0].shape(), in[1].shape(), in[2].shape()});
+  return apply(
+      kernel, {in[0], in[1], in[2], weights, g}, {in[0].shape(), in[1].shape(), in[2].shape()});
 }
 
-} // namespace
+}  // namespace
 
 mx::array attention_plain(
     const mx::array& q,
@@ -83,12 +93,13 @@ mx::array attention_plain(
     return mx::fast::scaled_dot_product_attention(q, k, v, scale, L > 1 ? "causal" : "");
   }
   const mx::array slot = mx::arange(S, mx::int32);
-  const mx::array begun =
-      mx::greater_equal(slot, mx::array(start.begin(), {static_cast<int>(start.size()), 1, 1, 1}, mx::int32));
+  const mx::array begun = mx::greater_equal(
+      slot, mx::array(start.begin(), {static_cast<int>(start.size()), 1, 1, 1}, mx::int32));
   const mx::array query = mx::expand_dims(mx::arange(S - L, S, mx::int32), 1);
-  const mx::array seen = L == 1
-      ? begun
-      : mx::logical_or(mx::logical_and(mx::less_equal(slot, query), begun), mx::equal(slot, query));
+  const mx::array seen =
+      L == 1 ? begun
+             : mx::logical_or(
+                   mx::logical_and(mx::less_equal(slot, query), begun), mx::equal(slot, query));
   return mx::fast::scaled_dot_product_attention(q, k, v, scale, "array", seen);
 }
 
@@ -110,11 +121,14 @@ mx::array attention_cpu(
     });
   };
   // The weights are the second output, for the backward alone: nothing else may read them.
-  kernel.vjp = [start](const Arrays& in, const Arrays& cotangents, const Arrays& out, const std::vector<int>&) {
-    return backward(in, out[1], mx::contiguous(cotangents[0]), start);
-  };
+  kernel.vjp =
+      [start](
+          const Arrays& in, const Arrays& cotangents, const Arrays& out, const std::vector<int>&) {
+        return backward(in, out[1], mx::contiguous(cotangents[0]), start);
+      };
   const mx::Shape weights{q.shape(0), q.shape(1), q.shape(2), k.shape(2)};
-  return apply(kernel, {mx::contiguous(q), mx::contiguous(k), mx::contiguous(v)}, {q.shape(), weights})[0];
+  return apply(
+      kernel, {mx::contiguous(q), mx::contiguous(k), mx::contiguous(v)}, {q.shape(), weights})[0];
 }
 
-} // namespace atelier
+}  // namespace atelier

@@ -31,4 +31,4 @@ mx::array decode_attention_cpu(
     const mx::array& v,
     const std::vector<int32_t>& start);
 
-} // namespace atelier
+}  // namespace atelier

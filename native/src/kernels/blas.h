@@ -17,6 +17,15 @@ bool has_blas();
  * OpenBLAS's own threads wait by spinning, which on a machine with other work was seen to be 30 times slower than
  * one thread. So it is given one, and kernels divide the work themselves.
  */
-void sgemm(int m, int n, int k, float alpha, Matrix a, Matrix b, float* c, int step_c, bool add = false);
+void sgemm(
+    int m,
+    int n,
+    int k,
+    float alpha,
+    Matrix a,
+    Matrix b,
+    float* c,
+    int step_c,
+    bool add = false);
 
-} // namespace atelier
+}  // namespace atelier

@@ -67,7 +67,7 @@ ATELIER_CLONES void attend(
   }
 }
 
-} // namespace
+}  // namespace
 
 mx::array decode_attention_cpu(
     const mx::array& q,
@@ -87,8 +87,17 @@ mx::array decode_attention_cpu(
       for (int n = begin; n < end; n++) {
         const int b = n / H, head = n % H / (H / K);
         attend(
-            pq + int64_t{n} * E, pk + b * k.strides(0) + head * k.strides(1), pv + b * v.strides(0) + head * v.strides(1),
-            k.strides(2), v.strides(2), start.empty() ? 0 : start[b], S, E, scale, scores.data(), to + int64_t{n} * E);
+            pq + int64_t{n} * E,
+            pk + b * k.strides(0) + head * k.strides(1),
+            pv + b * v.strides(0) + head * v.strides(1),
+            k.strides(2),
+            v.strides(2),
+            start.empty() ? 0 : start[b],
+            S,
+            E,
+            scale,
+            scores.data(),
+            to + int64_t{n} * E);
       }
     });
   };
@@ -96,4 +105,4 @@ mx::array decode_attention_cpu(
   return apply(kernel, {mx::contiguous(q), k, v}, {q.shape()})[0];
 }
 
-} // namespace atelier
+}  // namespace atelier

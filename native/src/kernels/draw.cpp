@@ -67,7 +67,7 @@ int invert(const float* mass, int V, double aim) {
   return last;
 }
 
-} // namespace
+}  // namespace
 
 DrawnTokens draw_plain(const mx::array& logits_BV, float temperature, const mx::array& uniform_B) {
   auto normalised = [](const mx::array& x) { return x - mx::logsumexp(x, -1, true); };
@@ -100,16 +100,19 @@ DrawnTokens draw_cpu(const mx::array& logits_BV, float temperature, const mx::ar
         token[b] = chosen;
         logprob[b] = static_cast<float>(double{x[chosen] - top} * by - std::log(total));
         raw[b] = temperature == 1
-            ? logprob[b]
-            : static_cast<float>(double{x[chosen] - top} - std::log(exp_sum(x, nullptr, V, top, 1)));
+                     ? logprob[b]
+                     : static_cast<float>(
+                           double{x[chosen] - top} - std::log(exp_sum(x, nullptr, V, top, 1)));
       }
     });
   };
   const int B = logits_BV.shape(0);
   const Arrays out = apply(
-      kernel, {mx::contiguous(logits_BV), mx::contiguous(uniform_B)}, {{B}, {B}, {B}},
+      kernel,
+      {mx::contiguous(logits_BV), mx::contiguous(uniform_B)},
+      {{B}, {B}, {B}},
       {mx::int32, mx::float32, mx::float32});
   return {out[0], out[1], out[2]};
 }
 
-} // namespace atelier
+}  // namespace atelier

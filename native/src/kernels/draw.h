@@ -15,4 +15,4 @@ DrawnTokens draw_plain(const mx::array& logits_BV, float temperature, const mx::
 /** The same in one pass a row. f32 on the CPU. */
 DrawnTokens draw_cpu(const mx::array& logits_BV, float temperature, const mx::array& uniform_B);
 
-} // namespace atelier
+}  // namespace atelier

@@ -11,7 +11,14 @@ namespace atelier {
 namespace {
 
 // One head's E numbers. E is even, and small: plain loops over it are vectorised well enough.
-ATELIER_CLONES void forward_head(const float* x, const float* w, const float* c, const float* s, float* y, int E, float eps) {
+ATELIER_CLONES void forward_head(
+    const float* x,
+    const float* w,
+    const float* c,
+    const float* s,
+    float* y,
+    int E,
+    float eps) {
   float scale = 1;
   if (w) {
     float squares = 0;
@@ -22,7 +29,8 @@ ATELIER_CLONES void forward_head(const float* x, const float* w, const float* c,
   }
   const int half = E / 2;
   for (int i = 0; i < half; i++) {
-    const float a = w ? x[i] * scale * w[i] : x[i], b = w ? x[i + half] * scale * w[i + half] : x[i + half];
+    const float a = w ? x[i] * scale * w[i] : x[i],
+                b = w ? x[i + half] * scale * w[i + half] : x[i + half];
     y[i] = a * c[i] + b * s[i];
     y[i + half] = b * c[i + half] + a * s[i + half];
   }
@@ -67,7 +75,11 @@ struct Sizes {
   int64_t angle_row;
 
   Sizes(const mx::array& qkv, const mx::array& cos, const HeadsSpec& s)
-      : B(qkv.shape(0)), L(qkv.shape(1)), H(s.heads), K(s.kv_heads), E(s.head_dim),
+      : B(qkv.shape(0)),
+        L(qkv.shape(1)),
+        H(s.heads),
+        K(s.kv_heads),
+        E(s.head_dim),
         angle_row(cos.shape(0) == 1 ? 0 : int64_t{qkv.shape(1)} * s.head_dim) {}
 
   int grain() const {
@@ -83,13 +95,16 @@ struct Sizes {
       for (int h = 0; h < H + 2 * K; h++) {
         const int part = h < H ? 0 : h < H + K ? 1 : 2;
         const int count = part == 0 ? H : K, index = part == 0 ? h : part == 1 ? h - H : h - H - K;
-        f((int64_t{n} * (H + 2 * K) + h) * E, part, ((int64_t{b} * count + index) * L + l) * E, angle);
+        f((int64_t{n} * (H + 2 * K) + h) * E,
+          part,
+          ((int64_t{b} * count + index) * L + l) * E,
+          angle);
       }
     }
   }
 };
 
-} // namespace
+}  // namespace
 
 Heads split_heads_plain(
     const mx::array& qkv,
@@ -122,7 +137,8 @@ Heads split_heads_cpu(
   kernel.run = [spec, normed](const Arrays& in, Arrays& out) {
     const Sizes z(in[0], in[1], spec);
     const float *x = in[0].data<float>(), *c = in[1].data<float>(), *s = in[2].data<float>();
-    const float* norm[2] = {normed ? in[3].data<float>() : nullptr, normed ? in[4].data<float>() : nullptr};
+    const float* norm[2] = {
+        normed ? in[3].data<float>() : nullptr, normed ? in[4].data<float>() : nullptr};
     float* to[3] = {out[0].data<float>(), out[1].data<float>(), out[2].data<float>()};
     parallel_for(z.B * z.L, z.grain(), [&](int from, int until) {
       z.each(from, until, [&](int64_t at, int part, int64_t head, int64_t angle) {
@@ -134,14 +150,20 @@ Heads split_heads_cpu(
       });
     });
   };
-  kernel.vjp = [spec, normed](const Arrays& in, const Arrays& g, const Arrays&, const std::vector<int>& wanted) {
-    const bool weights = normed && std::any_of(wanted.begin(), wanted.end(), [](int i) { return i >= 3; });
+  kernel.vjp = [spec, normed](
+                   const Arrays& in,
+                   const Arrays& g,
+                   const Arrays&,
+                   const std::vector<int>& wanted) {
+    const bool weights =
+        normed && std::any_of(wanted.begin(), wanted.end(), [](int i) { return i >= 3; });
     CpuKernel grad{"SplitHeadsCpuVjp", nullptr, nullptr};
     grad.run = [spec, normed, weights](const Arrays& in, Arrays& out) {
       const Sizes z(in[0], in[1], spec);
       const float *x = in[0].data<float>(), *c = in[1].data<float>(), *s = in[2].data<float>();
       const float* g[3] = {in[3].data<float>(), in[4].data<float>(), in[5].data<float>()};
-      const float* norm[2] = {normed ? in[6].data<float>() : nullptr, normed ? in[7].data<float>() : nullptr};
+      const float* norm[2] = {
+          normed ? in[6].data<float>() : nullptr, normed ? in[7].data<float>() : nullptr};
       float* dx = out[0].data<float>();
       const int step = z.grain(), N = z.B * z.L;
       // For each piece, the gradients of both norms side by side.
@@ -153,7 +175,8 @@ Heads split_heads_cpu(
             return;
           }
           float* dw = weights ? &parts[(size_t(from / step) * 2 + part) * z.E] : nullptr;
-          backward_head(x + at, norm[part], c + angle, s + angle, g[part] + head, dx + at, dw, z.E, spec.eps);
+          backward_head(
+              x + at, norm[part], c + angle, s + angle, g[part] + head, dx + at, dw, z.E, spec.eps);
         });
       });
       for (size_t w = 1; w < out.size(); w++) {
@@ -163,7 +186,8 @@ Heads split_heads_cpu(
         out[1 + i / z.E % 2].data<float>()[i % z.E] += parts[i];
       }
     };
-    Arrays inputs{in[0], in[1], in[2], mx::contiguous(g[0]), mx::contiguous(g[1]), mx::contiguous(g[2])};
+    Arrays inputs{
+        in[0], in[1], in[2], mx::contiguous(g[0]), mx::contiguous(g[1]), mx::contiguous(g[2])};
     std::vector<mx::Shape> shapes{in[0].shape()};
     if (normed) {
       inputs.insert(inputs.end(), {in[3], in[4]});
@@ -185,4 +209,4 @@ Heads split_heads_cpu(
   return {out[0], out[1], out[2]};
 }
 
-} // namespace atelier
+}  // namespace atelier

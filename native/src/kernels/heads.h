@@ -38,4 +38,4 @@ Heads split_heads_cpu(
     const mx::array& sin,
     const HeadsSpec& spec);
 
-} // namespace atelier
+}  // namespace atelier

@@ -1,11 +1,11 @@
 // Each kernel against its plain-op twin, forward and backward, at sizes that fill lanes and that do not.
+#include "core/random.h"
 #include "kernels/attention.h"
 #include "kernels/draw.h"
 #include "kernels/heads.h"
 #include "kernels/product.h"
 #include "kernels/rms_norm.h"
 #include "kernels/swiglu.h"
-#include "core/random.h"
 #include "testing/fixtures.h"
 
 #include <doctest/doctest.h>
@@ -18,7 +18,8 @@ namespace {
 using Function = std::function<Arrays(const Arrays&)>;
 
 mx::array noise(mx::Shape shape, uint32_t index, float scale = 1) {
-  mx::array x = mx::random::normal(shape, mx::float32, 0, scale, random_key(9, Stream::weights, index));
+  mx::array x =
+      mx::random::normal(shape, mx::float32, 0, scale, random_key(9, Stream::weights, index));
   mx::eval(x);
   return x;
 }
@@ -32,17 +33,24 @@ void check_same(const Arrays& a, const Arrays& b, double tolerance) {
 }
 
 // Values, and gradients of all of `inputs` under random cotangents.
-void check_twins(const Function& kernel, const Function& plain, const Arrays& inputs, double tolerance = 2e-5) {
+void check_twins(
+    const Function& kernel,
+    const Function& plain,
+    const Arrays& inputs,
+    double tolerance = 2e-5) {
   const Arrays values = kernel(inputs);
   check_same(values, plain(inputs), tolerance);
   Arrays cotangents;
   for (size_t i = 0; i < values.size(); i++) {
     cotangents.push_back(noise(values[i].shape(), 100 + i));
   }
-  check_same(mx::vjp(kernel, inputs, cotangents).second, mx::vjp(plain, inputs, cotangents).second, tolerance);
+  check_same(
+      mx::vjp(kernel, inputs, cotangents).second,
+      mx::vjp(plain, inputs, cotangents).second,
+      tolerance);
 }
 
-} // namespace
+}  // namespace
 
 TEST_CASE("rms_norm: kernel and twin") {
   for (int D : {5, 32, 160, 576}) {
@@ -50,12 +58,15 @@ TEST_CASE("rms_norm: kernel and twin") {
     const float eps = 1e-5f;
     check_twins(
         [&](const Arrays& in) { return Arrays{rms_norm_cpu(in[0], in[1], eps)}; },
-        [&](const Arrays& in) { return Arrays{rms_norm_plain(in[0], in[1], eps)}; }, {noise({3, 70, D}, 1), noise({D}, 2)},
+        [&](const Arrays& in) { return Arrays{rms_norm_plain(in[0], in[1], eps)}; },
+        {noise({3, 70, D}, 1), noise({D}, 2)},
         1e-4);
   }
   // A frozen weight, and an input that is a view.
   const mx::array x = noise({6, 40}, 3), w = noise({6}, 4);
-  auto through = [&](auto f) { return [&, f](const Arrays& in) { return Arrays{f(mx::transpose(in[0]), w, 1e-6f)}; }; };
+  auto through = [&](auto f) {
+    return [&, f](const Arrays& in) { return Arrays{f(mx::transpose(in[0]), w, 1e-6f)}; };
+  };
   check_twins(through(rms_norm_cpu), through(rms_norm_plain), {x});
 }
 
@@ -64,12 +75,14 @@ TEST_CASE("swiglu: kernel and twin, also where the gate is large") {
     CAPTURE(F);
     check_twins(
         [](const Arrays& in) { return Arrays{swiglu_cpu(in[0])}; },
-        [](const Arrays& in) { return Arrays{swiglu_plain(in[0])}; }, {noise({2, 33, 2 * F}, 5, 3)});
+        [](const Arrays& in) { return Arrays{swiglu_plain(in[0])}; },
+        {noise({2, 33, 2 * F}, 5, 3)});
   }
   const mx::array far = mx::array({-200.0f, 200.0f, -90.0f, 1.0f, 2.0f, 3.0f}, {1, 6});
   check_twins(
       [](const Arrays& in) { return Arrays{swiglu_cpu(in[0])}; },
-      [](const Arrays& in) { return Arrays{swiglu_plain(in[0])}; }, {far});
+      [](const Arrays& in) { return Arrays{swiglu_plain(in[0])}; },
+      {far});
 }
 
 TEST_CASE("split_heads: kernel and twin, with and without norms, shared and own angles") {
@@ -78,7 +91,8 @@ TEST_CASE("split_heads: kernel and twin, with and without norms, shared and own 
       CAPTURE(E);
       CAPTURE(B);
       const HeadsSpec spec{4, 2, E, 1e-6f};
-      const mx::array qkv = noise({3, 7, 8 * E}, 6), cos = noise({B, 1, 7, E}, 7), sin = noise({B, 1, 7, E}, 8);
+      const mx::array qkv = noise({3, 7, 8 * E}, 6), cos = noise({B, 1, 7, E}, 7),
+                      sin = noise({B, 1, 7, E}, 8);
       auto normed = [&](auto f) {
         return [&, f](const Arrays& in) {
           const Heads h = f(in[0], in[1], in[2], cos, sin, spec);
@@ -91,43 +105,60 @@ TEST_CASE("split_heads: kernel and twin, with and without norms, shared and own 
           return Arrays{h.q, h.k, h.v};
         };
       };
-      check_twins(normed(split_heads_cpu), normed(split_heads_plain), {qkv, noise({E}, 9), noise({E}, 10)}, 1e-4);
+      check_twins(
+          normed(split_heads_cpu),
+          normed(split_heads_plain),
+          {qkv, noise({E}, 9), noise({E}, 10)},
+          1e-4);
       check_twins(bare(split_heads_cpu), bare(split_heads_plain), {qkv});
     }
   }
 }
 
 TEST_CASE("product: kernel and twin, few rows and many") {
-  for (auto [N, I, O] : {std::tuple{1, 40, 70}, {5, 16, 3}, {300, 160, 512}, {64, 7, 9}, {1, 600, 9000}, {2000, 64, 40}}) {
+  for (auto [N, I, O] :
+       {std::tuple{1, 40, 70},
+        {5, 16, 3},
+        {300, 160, 512},
+        {64, 7, 9},
+        {1, 600, 9000},
+        {2000, 64, 40}}) {
     CAPTURE(N);
     check_twins(
         [](const Arrays& in) { return Arrays{product_cpu(in[0], in[1])}; },
         [](const Arrays& in) { return Arrays{product_plain(in[0], in[1])}; },
-        {noise({N, I}, 20), noise({O, I}, 21)}, 2e-4);
+        {noise({N, I}, 20), noise({O, I}, 21)},
+        2e-4);
   }
   const mx::array w = noise({30, 8}, 22);
   check_twins(
       [&](const Arrays& in) { return Arrays{product_cpu(mx::swapaxes(in[0], 1, 2), w)}; },
-      [&](const Arrays& in) { return Arrays{product_plain(mx::swapaxes(in[0], 1, 2), w)}; }, {noise({4, 8, 11}, 23)});
+      [&](const Arrays& in) { return Arrays{product_plain(mx::swapaxes(in[0], 1, 2), w)}; },
+      {noise({4, 8, 11}, 23)});
 }
 
 TEST_CASE("attention: kernel and twin, square, behind a cache, with rows that begin late") {
-  for (const std::vector<int32_t>& start : {std::vector<int32_t>{}, std::vector<int32_t>{0, 3, 9}}) {
+  for (const std::vector<int32_t>& start :
+       {std::vector<int32_t>{}, std::vector<int32_t>{0, 3, 9}}) {
     for (auto [L, S] : {std::pair{10, 10}, {4, 37}, {1, 21}, {50, 50}}) {
       CAPTURE(L);
       check_twins(
           [&](const Arrays& in) { return Arrays{attention_cpu(in[0], in[1], in[2], start)}; },
           [&](const Arrays& in) { return Arrays{attention_plain(in[0], in[1], in[2], start)}; },
-          {noise({3, 6, L, 20}, 11), noise({3, 2, S, 20}, 12), noise({3, 2, S, 20}, 13)}, 5e-5);
+          {noise({3, 6, L, 20}, 11), noise({3, 2, S, 20}, 12), noise({3, 2, S, 20}, 13)},
+          5e-5);
     }
   }
 }
 
 TEST_CASE("decode_attention: kernel and twin, on views of a longer cache") {
   for (int E : {16, 20, 64}) {
-    for (const std::vector<int32_t>& start : {std::vector<int32_t>{}, std::vector<int32_t>{0, 30, 39}}) {
+    for (const std::vector<int32_t>& start :
+         {std::vector<int32_t>{}, std::vector<int32_t>{0, 30, 39}}) {
       const mx::array q = noise({3, 6, 1, E}, 12, 2);
-      auto view = [&](uint32_t i) { return mx::slice(noise({3, 2, 64, E}, i), {0, 0, 0, 0}, {3, 2, 40, E}); };
+      auto view = [&](uint32_t i) {
+        return mx::slice(noise({3, 2, 64, E}, i), {0, 0, 0, 0}, {3, 2, 40, E});
+      };
       const mx::array k = view(13), v = view(14);
       check_same({decode_attention_cpu(q, k, v, start)}, {attention_plain(q, k, v, start)}, 2e-5);
     }
@@ -137,8 +168,11 @@ TEST_CASE("decode_attention: kernel and twin, on views of a longer cache") {
 TEST_CASE("draw: kernel and twin") {
   for (int V : {7, 512, 5000}) {
     for (float temperature : {1.0f, 0.6f, 1.5f}) {
-      const mx::array logits = noise({300, V}, 15, 3), u = mx::random::uniform({300}, mx::float32, random_key(1, Stream::sampling, 0));
-      const DrawnTokens a = draw_cpu(logits, temperature, u), b = draw_plain(logits, temperature, u);
+      const mx::array logits = noise({300, V}, 15, 3),
+                      u = mx::random::uniform(
+                          {300}, mx::float32, random_key(1, Stream::sampling, 0));
+      const DrawnTokens a = draw_cpu(logits, temperature, u),
+                        b = draw_plain(logits, temperature, u);
       // Where the aim lies within rounding of a step of the distribution, the two may choose neighbours.
       const mx::array same = mx::equal(a.token, b.token);
       CHECK(mx::sum(mx::astype(same, mx::int32)).item<int>() >= 298);

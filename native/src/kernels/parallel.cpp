@@ -91,7 +91,7 @@ class Pool {
   bool closing_ = false;
 };
 
-} // namespace
+}  // namespace
 
 void parallel_for(int count, int grain, const std::function<void(int, int)>& body) {
   static Pool pool;
@@ -109,4 +109,4 @@ void parallel_for(int count, int grain, const std::function<void(int, int)>& bod
   pool.run(job);
 }
 
-} // namespace atelier
+}  // namespace atelier

@@ -11,4 +11,4 @@ namespace atelier {
  */
 void parallel_for(int count, int grain, const std::function<void(int begin, int end)>& body);
 
-} // namespace atelier
+}  // namespace atelier

@@ -15,7 +15,8 @@ std::atomic<bool> kernels_on = true;
 
 class CpuPrimitive : public mx::Primitive {
  public:
-  CpuPrimitive(mx::Stream stream, CpuKernel kernel) : Primitive(stream), kernel_(std::move(kernel)) {}
+  CpuPrimitive(mx::Stream stream, CpuKernel kernel)
+      : Primitive(stream), kernel_(std::move(kernel)) {}
 
   void eval_cpu(const Arrays& inputs, Arrays& outputs) override {
     for (mx::array& out : outputs) {
@@ -36,8 +37,11 @@ class CpuPrimitive : public mx::Primitive {
     throw Error(ErrorCode::internal, std::string(kernel_.name) + ": a CPU kernel on a GPU");
   }
 
-  Arrays vjp(const Arrays& primals, const Arrays& cotangents, const std::vector<int>& argnums, const Arrays& outputs)
-      override {
+  Arrays vjp(
+      const Arrays& primals,
+      const Arrays& cotangents,
+      const std::vector<int>& argnums,
+      const Arrays& outputs) override {
     if (!kernel_.vjp) {
       throw Error(ErrorCode::internal, std::string(kernel_.name) + ": has no gradient");
     }
@@ -57,20 +61,28 @@ class CpuPrimitive : public mx::Primitive {
   CpuKernel kernel_;
 };
 
-} // namespace
+}  // namespace
 
 void use_kernels(bool on) {
   kernels_on = on;
 }
 
 bool cpu_kernels_for(const mx::array& x) {
-  return kernels_on && has_blas() && x.dtype() == mx::float32 && mx::default_device() == mx::Device::cpu;
+  return kernels_on && has_blas() && x.dtype() == mx::float32 &&
+         mx::default_device() == mx::Device::cpu;
 }
 
-Arrays apply(CpuKernel kernel, Arrays inputs, const std::vector<mx::Shape>& shapes, std::vector<mx::Dtype> types) {
+Arrays apply(
+    CpuKernel kernel,
+    Arrays inputs,
+    const std::vector<mx::Shape>& shapes,
+    std::vector<mx::Dtype> types) {
   types.resize(shapes.size(), mx::float32);
   return mx::array::make_arrays(
-      shapes, types, std::make_shared<CpuPrimitive>(mx::default_stream(mx::Device::cpu), std::move(kernel)), inputs);
+      shapes,
+      types,
+      std::make_shared<CpuPrimitive>(mx::default_stream(mx::Device::cpu), std::move(kernel)),
+      inputs);
 }
 
-} // namespace atelier
+}  // namespace atelier

@@ -21,7 +21,12 @@ struct CpuKernel {
   /** Runs on the stream's thread; inputs are contiguous where `apply` made them so, outputs are allocated. */
   std::function<void(const Arrays& in, Arrays& out)> run;
   /** Cotangents of all inputs, in order; only those of `wanted` need a meaning. Null: not differentiable. */
-  std::function<Arrays(const Arrays& in, const Arrays& cotangents, const Arrays& out, const std::vector<int>& wanted)> vjp;
+  std::function<Arrays(
+      const Arrays& in,
+      const Arrays& cotangents,
+      const Arrays& out,
+      const std::vector<int>& wanted)>
+      vjp;
 };
 
 /** f32 outputs of the given shapes (int32 where `types` says so). */
@@ -31,4 +36,4 @@ Arrays apply(
     const std::vector<mx::Shape>& shapes,
     std::vector<mx::Dtype> types = {});
 
-} // namespace atelier
+}  // namespace atelier

@@ -13,7 +13,7 @@ namespace {
 // c [m, n] = a b, cut along the longer side: BLAS packs the other operand again for each piece. The pieces depend
 // on the sizes alone.
 void divided(int m, int n, int k, Matrix a, Matrix b, float* c) {
-  constexpr int64_t work = 2'000'000; // multiply-adds that are worth a thread
+  constexpr int64_t work = 2'000'000;  // multiply-adds that are worth a thread
   auto piece = [&](int64_t other) {
     const int64_t size = work / std::max<int64_t>(1, other * k) + 1;
     return static_cast<int>(std::min<int64_t>((size + 15) / 16 * 16, 1 << 30));
@@ -21,7 +21,15 @@ void divided(int m, int n, int k, Matrix a, Matrix b, float* c) {
   if (m > n) {
     const int64_t down = a.transposed ? 1 : a.step;
     parallel_for(m, piece(n), [&](int from, int to) {
-      sgemm(to - from, n, k, 1, {a.data + from * down, a.step, a.transposed}, b, c + int64_t{from} * n, n);
+      sgemm(
+          to - from,
+          n,
+          k,
+          1,
+          {a.data + from * down, a.step, a.transposed},
+          b,
+          c + int64_t{from} * n,
+          n);
     });
   } else {
     const int64_t right = b.transposed ? b.step : 1;
@@ -48,12 +56,13 @@ mx::array gradient_of_w(const mx::array& g, const mx::array& x, const mx::Shape&
   CpuKernel kernel{"ProductCpuVjpW", nullptr, nullptr};
   kernel.run = [](const Arrays& in, Arrays& out) {
     const int O = out[0].shape(0), I = out[0].shape(1), N = static_cast<int>(in[0].size() / O);
-    divided(O, I, N, {in[0].data<float>(), O, true}, {in[1].data<float>(), I}, out[0].data<float>());
+    divided(
+        O, I, N, {in[0].data<float>(), O, true}, {in[1].data<float>(), I}, out[0].data<float>());
   };
   return apply(kernel, {g, x}, {shape})[0];
 }
 
-} // namespace
+}  // namespace
 
 mx::array product_plain(const mx::array& x, const mx::array& w) {
   return mx::matmul(x, mx::transpose(w));
@@ -63,9 +72,13 @@ mx::array product_cpu(const mx::array& x, const mx::array& w) {
   CpuKernel kernel{"ProductCpu", nullptr, nullptr};
   kernel.run = [](const Arrays& in, Arrays& out) {
     const int O = in[1].shape(0), I = in[1].shape(1), N = static_cast<int>(in[0].size() / I);
-    divided(N, O, I, {in[0].data<float>(), I}, {in[1].data<float>(), I, true}, out[0].data<float>());
+    divided(
+        N, O, I, {in[0].data<float>(), I}, {in[1].data<float>(), I, true}, out[0].data<float>());
   };
-  kernel.vjp = [](const Arrays& in, const Arrays& cotangents, const Arrays&, const std::vector<int>& wanted) {
+  kernel.vjp = [](const Arrays& in,
+                  const Arrays& cotangents,
+                  const Arrays&,
+                  const std::vector<int>& wanted) {
     const mx::array g = mx::contiguous(cotangents[0]);
     return Arrays{
         wants(wanted, 0) ? gradient_of_x(g, in[1], in[0].shape()) : in[0],
@@ -76,4 +89,4 @@ mx::array product_cpu(const mx::array& x, const mx::array& w) {
   return apply(kernel, {mx::contiguous(x), mx::contiguous(w)}, {shape})[0];
 }
 
-} // namespace atelier
+}  // namespace atelier

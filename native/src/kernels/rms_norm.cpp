@@ -15,8 +15,7 @@ int grain(int D) {
   return std::max(1, 32768 / D);
 }
 
-ATELIER_CLONES void
-forward(const float* x, const float* w, float* y, int rows, int D, float eps) {
+ATELIER_CLONES void forward(const float* x, const float* w, float* y, int rows, int D, float eps) {
   for (int n = 0; n < rows; n++, x += D, y += D) {
     vec::F total{}, a, b;
     int i = 0;
@@ -86,7 +85,7 @@ ATELIER_CLONES void backward(
   }
 }
 
-} // namespace
+}  // namespace
 
 mx::array rms_norm_plain(const mx::array& x, const mx::array& w, float eps) {
   return mx::fast::rms_norm(x, w, eps);
@@ -102,7 +101,11 @@ mx::array rms_norm_cpu(const mx::array& x, const mx::array& w, float eps) {
       forward(x + int64_t{from} * D, w, y + int64_t{from} * D, to - from, D, eps);
     });
   };
-  kernel.vjp = [eps](const Arrays& in, const Arrays& cotangents, const Arrays&, const std::vector<int>& wanted) {
+  kernel.vjp = [eps](
+                   const Arrays& in,
+                   const Arrays& cotangents,
+                   const Arrays&,
+                   const std::vector<int>& wanted) {
     const bool weight = std::find(wanted.begin(), wanted.end(), 1) != wanted.end();
     CpuKernel grad{"RmsNormCpuVjp", nullptr, nullptr};
     grad.run = [eps, weight](const Arrays& in, Arrays& out) {
@@ -113,16 +116,25 @@ mx::array rms_norm_cpu(const mx::array& x, const mx::array& w, float eps) {
       std::vector<float> parts(weight ? size_t((N + step - 1) / step) * D : 0);
       parallel_for(N, step, [&](int from, int to) {
         const int64_t at = int64_t{from} * D;
-        backward(x + at, w, g + at, dx + at, weight ? &parts[size_t(from / step) * D] : nullptr, to - from, D, eps);
+        backward(
+            x + at,
+            w,
+            g + at,
+            dx + at,
+            weight ? &parts[size_t(from / step) * D] : nullptr,
+            to - from,
+            D,
+            eps);
       });
       std::fill(dw, dw + D, 0.0f);
       for (size_t i = 0; i < parts.size(); i++) {
         dw[i % D] += parts[i];
       }
     };
-    return apply(grad, {in[0], in[1], mx::contiguous(cotangents[0])}, {in[0].shape(), in[1].shape()});
+    return apply(
+        grad, {in[0], in[1], mx::contiguous(cotangents[0])}, {in[0].shape(), in[1].shape()});
   };
   return apply(kernel, {mx::contiguous(x), mx::contiguous(w)}, {x.shape()})[0];
 }
 
-} // namespace atelier
+}  // namespace atelier

@@ -9,4 +9,4 @@ mx::array rms_norm_plain(const mx::array& x, const mx::array& w, float eps);
 /** The same in one pass, with a backward in one pass. f32 on the CPU. */
 mx::array rms_norm_cpu(const mx::array& x, const mx::array& w, float eps);
 
-} // namespace atelier
+}  // namespace atelier

@@ -61,4 +61,4 @@ ATELIER_INLINE void softmax_row_vjp(const float* y, float* g, int from, int to, 
   std::fill(g + to, g + S, 0.0f);
 }
 
-} // namespace atelier
+}  // namespace atelier

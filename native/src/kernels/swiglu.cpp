@@ -76,7 +76,7 @@ ATELIER_CLONES void backward(const float* x, const float* g, float* dx, int rows
   }
 }
 
-} // namespace
+}  // namespace
 
 mx::array swiglu_plain(const mx::array& gate_up) {
   const std::vector<mx::array> part = mx::split(gate_up, 2, -1);
@@ -95,20 +95,21 @@ mx::array swiglu_cpu(const mx::array& gate_up) {
       forward(x + int64_t{from} * 2 * F, y + int64_t{from} * F, to - from, F);
     });
   };
-  kernel.vjp = [](const Arrays& in, const Arrays& cotangents, const Arrays&, const std::vector<int>&) {
-    CpuKernel grad{"SwigluCpuVjp", nullptr, nullptr};
-    grad.run = [](const Arrays& in, Arrays& out) {
-      const int F = in[1].shape(-1), N = static_cast<int>(in[1].size() / F);
-      const float *x = in[0].data<float>(), *g = in[1].data<float>();
-      float* dx = out[0].data<float>();
-      parallel_for(N, grain(F), [&](int from, int to) {
-        const int64_t at = int64_t{from} * F;
-        backward(x + 2 * at, g + at, dx + 2 * at, to - from, F);
-      });
-    };
-    return apply(grad, {in[0], mx::contiguous(cotangents[0])}, {in[0].shape()});
-  };
+  kernel.vjp =
+      [](const Arrays& in, const Arrays& cotangents, const Arrays&, const std::vector<int>&) {
+        CpuKernel grad{"SwigluCpuVjp", nullptr, nullptr};
+        grad.run = [](const Arrays& in, Arrays& out) {
+          const int F = in[1].shape(-1), N = static_cast<int>(in[1].size() / F);
+          const float *x = in[0].data<float>(), *g = in[1].data<float>();
+          float* dx = out[0].data<float>();
+          parallel_for(N, grain(F), [&](int from, int to) {
+            const int64_t at = int64_t{from} * F;
+            backward(x + 2 * at, g + at, dx + 2 * at, to - from, F);
+          });
+        };
+        return apply(grad, {in[0], mx::contiguous(cotangents[0])}, {in[0].shape()});
+      };
   return apply(kernel, {mx::contiguous(gate_up)}, {shape})[0];
 }
 
-} // namespace atelier
+}  // namespace atelier

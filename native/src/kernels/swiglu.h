@@ -9,4 +9,4 @@ mx::array swiglu_plain(const mx::array& gate_up);
 /** The same in one pass each way. f32 on the CPU. */
 mx::array swiglu_cpu(const mx::array& gate_up);
 
-} // namespace atelier
+}  // namespace atelier

@@ -8,7 +8,8 @@
 
 // One copy of a function for each of these processors, chosen at load. Only plain code inlines into it.
 #if defined(__x86_64__) && defined(__linux__)
-#define ATELIER_CLONES __attribute__((target_clones("arch=skylake-avx512", "arch=haswell", "default")))
+#define ATELIER_CLONES \
+  __attribute__((target_clones("arch=skylake-avx512", "arch=haswell", "default")))
 #else
 #define ATELIER_CLONES
 #endif
@@ -65,7 +66,7 @@ ATELIER_INLINE void exp(F& x) {
   const I under = x < low;
   x = under ? low : x;
   x = x > high ? high : x;
-  const F magic = F{} + 12582912.0f; // 1.5 * 2^23: adding it rounds to a whole number
+  const F magic = F{} + 12582912.0f;  // 1.5 * 2^23: adding it rounds to a whole number
   const F t = x * 1.44269504088896341f + magic;
   const F n = t - magic;
   const F r = (x - n * 0.693359375f) + n * 2.12194440e-4f;
@@ -78,10 +79,10 @@ ATELIER_INLINE void exp(F& x) {
   p = p * r * r + r + 1.0f;
   I bits;
   std::memcpy(&bits, &t, sizeof bits);
-  bits = (bits + 127) << 23; // the magic number's own bits are shifted out
+  bits = (bits + 127) << 23;  // the magic number's own bits are shifted out
   F scale;
   std::memcpy(&scale, &bits, sizeof scale);
   x = under ? F{} : p * scale;
 }
 
-} // namespace atelier::vec
+}  // namespace atelier::vec

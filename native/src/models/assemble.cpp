@@ -43,7 +43,7 @@ void check_tensors(const Model& model, const Params& tensors, const std::string&
           ") is none that the configuration asks for");
 }
 
-} // namespace
+}  // namespace
 
 LoadedModel assemble(
     std::shared_ptr<const Model> model,
@@ -61,4 +61,4 @@ LoadedModel assemble(
   return out;
 }
 
-} // namespace atelier
+}  // namespace atelier

@@ -14,4 +14,4 @@ LoadedModel assemble(
     mx::Dtype dtype,
     const std::string& where);
 
-} // namespace atelier
+}  // namespace atelier

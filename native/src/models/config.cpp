@@ -37,4 +37,4 @@ std::string config_json(const ModelConfig& c, const std::string& dtype) {
   return out.dump(2) + "\n";
 }
 
-} // namespace atelier
+}  // namespace atelier

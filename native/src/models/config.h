@@ -37,4 +37,4 @@ struct ModelConfig {
 /** config.json as transformers 5 writes it. */
 std::string config_json(const ModelConfig& config, const std::string& dtype);
 
-} // namespace atelier
+}  // namespace atelier

@@ -26,7 +26,8 @@ int ConfigReader::count(const char* key, std::optional<int> otherwise) const {
   if (!value && otherwise) {
     return *otherwise;
   }
-  if (!value || !value->is_number_unsigned() || value->get<uint64_t>() < 1 || value->get<uint64_t>() > INT32_MAX) {
+  if (!value || !value->is_number_unsigned() || value->get<uint64_t>() < 1 ||
+      value->get<uint64_t>() > INT32_MAX) {
     invalid(quoted(key) + " must be a whole number from 1 to 2^31 - 1");
   }
   return value->get<int>();
@@ -80,10 +81,13 @@ void ConfigReader::read_rope(ModelConfig& config) const {
   const std::string type = rope.text("rope_type", rope.text("type", "default"));
   if (type == "llama3") {
     config.rope_llama3 = Llama3Rope{
-        rope.number("factor"), rope.number("low_freq_factor"), rope.number("high_freq_factor"),
+        rope.number("factor"),
+        rope.number("low_freq_factor"),
+        rope.number("high_freq_factor"),
         rope.number("original_max_position_embeddings", config.context)};
     const Llama3Rope& r = *config.rope_llama3;
-    if (!(r.factor > 0) || !(r.low_freq_factor > 0) || !(r.high_freq_factor > r.low_freq_factor) || !(r.original_context > 0)) {
+    if (!(r.factor > 0) || !(r.low_freq_factor > 0) || !(r.high_freq_factor > r.low_freq_factor) ||
+        !(r.original_context > 0)) {
       invalid("rope of type llama3 has senseless factors");
     }
   } else if (type != "default") {
@@ -102,7 +106,8 @@ void ConfigReader::read_rope(ModelConfig& config) const {
   }
 }
 
-ModelConfig ConfigReader::dense(const std::string& family, std::optional<int> default_head_dim) const {
+ModelConfig ConfigReader::dense(const std::string& family, std::optional<int> default_head_dim)
+    const {
   require("hidden_act", {"silu"});
   require("attention_bias", {false});
   require("mlp_bias", {false});
@@ -133,7 +138,9 @@ ModelConfig ConfigReader::dense(const std::string& family, std::optional<int> de
   c.layers = count("num_hidden_layers");
   c.heads = count("num_attention_heads");
   c.kv_heads = count("num_key_value_heads", c.heads);
-  c.head_dim = count("head_dim", default_head_dim ? default_head_dim : std::optional(std::max(1, c.hidden / c.heads)));
+  c.head_dim = count(
+      "head_dim",
+      default_head_dim ? default_head_dim : std::optional(std::max(1, c.hidden / c.heads)));
   c.context = count("max_position_embeddings");
   c.tied = flag("tie_word_embeddings", false);
   c.norm_epsilon = number("rms_norm_eps", 1e-6);
@@ -145,13 +152,15 @@ ModelConfig ConfigReader::dense(const std::string& family, std::optional<int> de
   if (c.head_dim % 2 != 0) {
     invalid("head_dim is odd");
   }
-  if (c.layers > 10'000 || int64_t{c.heads} * c.head_dim > 1'000'000 || c.hidden > 1'000'000 || c.intermediate > 10'000'000) {
+  if (c.layers > 10'000 || int64_t{c.heads} * c.head_dim > 1'000'000 || c.hidden > 1'000'000 ||
+      c.intermediate > 10'000'000) {
     invalid("sizes beyond any model that can be run");
   }
-  if (!(c.norm_epsilon >= 0 && c.norm_epsilon < 1) || !(c.initializer_range >= 0 && c.initializer_range < 10)) {
+  if (!(c.norm_epsilon >= 0 && c.norm_epsilon < 1) ||
+      !(c.initializer_range >= 0 && c.initializer_range < 10)) {
     invalid("rms_norm_eps or initializer_range is out of range");
   }
   return c;
 }
 
-} // namespace atelier
+}  // namespace atelier

@@ -36,4 +36,4 @@ class ConfigReader {
   std::string where_;
 };
 
-} // namespace atelier
+}  // namespace atelier

@@ -46,7 +46,7 @@ mx::array pairs(const mx::array& mask) {
   return mx::slice(mask, {0, 0}, {B, L - 1}) * mx::slice(mask, {0, 1}, {B, L});
 }
 
-} // namespace
+}  // namespace
 
 TEST_CASE("logits, log-probabilities, entropy and hidden states are transformers'") {
   for (const std::string& name : names) {
@@ -77,7 +77,10 @@ TEST_CASE("padding on either side and long rows give transformers' values") {
     const mx::array right = m.ids("right.input_ids");
     CHECK(
         excess(
-            token_logprobs(m.logits(right), right), m.io.at("right.logprobs"), 1e-4, 1e-4,
+            token_logprobs(m.logits(right), right),
+            m.io.at("right.logprobs"),
+            1e-4,
+            1e-4,
             pairs(m.io.at("right.attention_mask"))) <= 1);
 
     KvCache cache = m.left_cache();
@@ -85,13 +88,18 @@ TEST_CASE("padding on either side and long rows give transformers' values") {
     const mx::array logits = m.logits(left, &cache);
     const mx::array mask = m.io.at("left.attention_mask");
     CHECK(excess(logits, m.io.at("left.logits"), 1e-4, 1e-4, mx::expand_dims(mask, 2)) <= 1);
-    CHECK(excess(token_logprobs(logits, left), m.io.at("left.logprobs"), 1e-4, 1e-4, pairs(mask)) <= 1);
+    CHECK(
+        excess(token_logprobs(logits, left), m.io.at("left.logprobs"), 1e-4, 1e-4, pairs(mask)) <=
+        1);
 
     const mx::array all = m.ids("long.input_ids");
     const mx::array at_all = m.logits(all);
     CHECK(excess(token_logprobs(at_all, all), m.io.at("long.logprobs"), 1e-4, 1e-4) <= 1);
     const int N = all.shape(1), V = at_all.shape(2);
-    CHECK(excess(mx::slice(at_all, {0, N - 2, 0}, {1, N, V}), m.io.at("long.last_logits"), 1e-4, 1e-4) <= 1);
+    CHECK(
+        excess(
+            mx::slice(at_all, {0, N - 2, 0}, {1, N, V}), m.io.at("long.last_logits"), 1e-4, 1e-4) <=
+        1);
   }
 }
 
@@ -124,7 +132,9 @@ TEST_CASE("config.json of both forms gives the same model, and what is written r
   for (const std::string& name : names) {
     CAPTURE(name);
     auto read = [&](const std::string& file) {
-      return config_json(make_model(fixture_json("models/" + name + "/" + file).dump(), file)->config(), "float32");
+      return config_json(
+          make_model(fixture_json("models/" + name + "/" + file).dump(), file)->config(),
+          "float32");
     };
     const std::string now = read("config.json");
     CHECK(read("config_legacy.json") == now);
@@ -134,8 +144,15 @@ TEST_CASE("config.json of both forms gives the same model, and what is written r
 
 TEST_CASE("LoRA beside the base and merged gives PEFT's logits") {
   const std::string adapters[] = {
-      "qwen3_tied/all", "qwen3_tied/qv", "qwen3_tied/regex", "qwen3_tied/one_layer", "qwen3_tied/patterns",
-      "qwen3_tied/rslora", "llama3_rope/all", "llama3_rope/qv", "llama3_rope/rslora"};
+      "qwen3_tied/all",
+      "qwen3_tied/qv",
+      "qwen3_tied/regex",
+      "qwen3_tied/one_layer",
+      "qwen3_tied/patterns",
+      "qwen3_tied/rslora",
+      "llama3_rope/all",
+      "llama3_rope/qv",
+      "llama3_rope/rslora"};
   for (const std::string& name : adapters) {
     CAPTURE(name);
     const Loaded m(name.substr(0, name.find('/')));
@@ -149,15 +166,17 @@ TEST_CASE("LoRA beside the base and merged gives PEFT's logits") {
     const mx::array left = m.ids("left.input_ids");
     CHECK(
         excess(
-            token_logprobs(m.logits(left, &cache, lora), left), io.at("left.logprobs"), 2e-4, 1e-4,
+            token_logprobs(m.logits(left, &cache, lora), left),
+            io.at("left.logprobs"),
+            2e-4,
+            1e-4,
             pairs(m.io.at("left.attention_mask"))) <= 1);
 
     Params merged = m.model.model->unstack(m.model.weights);
     for (const auto& [module, site] : adapter.sites) {
       mx::array& w = merged.at(module + ".weight");
-      w = w +
-          mx::array(site.scale) *
-              mx::matmul(adapter.params.at(lora_b(module)), adapter.params.at(lora_a(module)));
+      w = w + mx::array(site.scale) *
+                  mx::matmul(adapter.params.at(lora_b(module)), adapter.params.at(lora_a(module)));
     }
     for (const auto& [key, expected] : io) {
       if (key.starts_with("merged.model.")) {
@@ -167,6 +186,11 @@ TEST_CASE("LoRA beside the base and merged gives PEFT's logits") {
     const mx::array logits = m.model.model->logits(
         m.model.weights, m.model.model->hidden(m.model.model->stack(merged), {}, ids));
     const int B = ids.shape(0), L = ids.shape(1), V = logits.shape(2);
-    CHECK(excess(mx::slice(logits, {0, L - 3, 0}, {B, L, V}), io.at("merged.nopad.last_logits"), 2e-4, 1e-4) <= 1);
+    CHECK(
+        excess(
+            mx::slice(logits, {0, L - 3, 0}, {B, L, V}),
+            io.at("merged.nopad.last_logits"),
+            2e-4,
+            1e-4) <= 1);
   }
 }

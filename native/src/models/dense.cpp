@@ -30,16 +30,18 @@ std::vector<float> inverse_frequencies(const ModelConfig& c) {
     } else if (wavelength > r.original_context / r.low_freq_factor) {
       out.push_back(static_cast<float>(f / r.factor));
     } else {
-      const double smooth = (r.original_context / wavelength - r.low_freq_factor) / (r.high_freq_factor - r.low_freq_factor);
+      const double smooth = (r.original_context / wavelength - r.low_freq_factor) /
+                            (r.high_freq_factor - r.low_freq_factor);
       out.push_back(static_cast<float>((1 - smooth) * f / r.factor + smooth * f));
     }
   }
   return out;
 }
 
-} // namespace
+}  // namespace
 
-DenseDecoder::DenseDecoder(ModelConfig config) : Model(std::move(config)), inv_freq_(inverse_frequencies(this->config())) {}
+DenseDecoder::DenseDecoder(ModelConfig config)
+    : Model(std::move(config)), inv_freq_(inverse_frequencies(this->config())) {}
 
 std::vector<LinearModule> DenseDecoder::linears() const {
   const ModelConfig& c = config();
@@ -52,7 +54,8 @@ std::vector<LinearModule> DenseDecoder::linears() const {
     out.push_back({attn + "v_proj", attn + "qkv_proj", c.hidden, kv, q + kv});
     out.push_back({attn + "o_proj", attn + "o_proj", q, c.hidden, 0});
     out.push_back({mlp + "gate_proj", mlp + "gate_up_proj", c.hidden, c.intermediate, 0});
-    out.push_back({mlp + "up_proj", mlp + "gate_up_proj", c.hidden, c.intermediate, c.intermediate});
+    out.push_back(
+        {mlp + "up_proj", mlp + "gate_up_proj", c.hidden, c.intermediate, c.intermediate});
     out.push_back({mlp + "down_proj", mlp + "down_proj", c.intermediate, c.hidden, 0});
   }
   return out;
@@ -60,7 +63,8 @@ std::vector<LinearModule> DenseDecoder::linears() const {
 
 std::vector<TensorSpec> DenseDecoder::tensors() const {
   const ModelConfig& c = config();
-  std::vector<TensorSpec> out{{"model.embed_tokens.weight", {c.vocabulary, c.hidden}}, {"model.norm.weight", {c.hidden}}};
+  std::vector<TensorSpec> out{
+      {"model.embed_tokens.weight", {c.vocabulary, c.hidden}}, {"model.norm.weight", {c.hidden}}};
   if (!c.tied) {
     out.push_back({"lm_head.weight", {c.vocabulary, c.hidden}});
   }
@@ -100,12 +104,14 @@ Params DenseDecoder::unstack(const Params& weights) const {
     out.erase(m.product + ".weight");
     out.insert_or_assign(
         m.name + ".weight",
-        product.shape(0) == m.out ? product : mx::slice(product, {m.row, 0}, {m.row + m.out, m.in}));
+        product.shape(0) == m.out ? product
+                                  : mx::slice(product, {m.row, 0}, {m.row + m.out, m.in}));
   }
   return out;
 }
 
-Model::Pass DenseDecoder::begin(const mx::array& ids_BL, KvCache* cache, std::optional<mx::array> mask) const {
+Model::Pass
+DenseDecoder::begin(const mx::array& ids_BL, KvCache* cache, std::optional<mx::array> mask) const {
   const int L = ids_BL.shape(1);
   const int from = cache ? cache->length : 0;
   mx::array positions = mx::reshape(mx::arange(from, from + L, mx::int32), {1, L});
@@ -123,7 +129,8 @@ mx::array DenseDecoder::embed(const Params& weights, const mx::array& ids_BL) co
   return mx::take(weights.at("model.embed_tokens.weight"), ids_BL, 0);
 }
 
-mx::array DenseDecoder::norm(const Params& weights, const std::string& name, const mx::array& x) const {
+mx::array DenseDecoder::norm(const Params& weights, const std::string& name, const mx::array& x)
+    const {
   return rms_norm(x, weights.at(name + ".weight"), static_cast<float>(config().norm_epsilon));
 }
 
@@ -143,7 +150,10 @@ mx::array DenseDecoder::attend(
     return c.qk_norm ? std::optional(weights.at(at + name)) : std::nullopt;
   };
   auto [q, k, v] = split_heads(
-      linear(weights, lora, at + "qkv_proj", x), head_norm("q_norm.weight"), head_norm("k_norm.weight"), pass.angles,
+      linear(weights, lora, at + "qkv_proj", x),
+      head_norm("q_norm.weight"),
+      head_norm("k_norm.weight"),
+      pass.angles,
       {c.heads, c.kv_heads, c.head_dim, static_cast<float>(c.norm_epsilon)});
   if (pass.cache) {
     KeysValues all = append(*pass.cache, index, k, v);
@@ -151,10 +161,11 @@ mx::array DenseDecoder::attend(
     v = all.v;
   }
   mx::array y = attention(q, k, v, pass.visible);
-  if (x.shape(1) > 1) { // one position: the heads lie in order as they are
+  if (x.shape(1) > 1) {  // one position: the heads lie in order as they are
     y = mx::transpose(y, {0, 2, 1, 3});
   }
-  return linear(weights, lora, at + "o_proj", mx::reshape(y, {x.shape(0), x.shape(1), c.heads * c.head_dim}));
+  return linear(
+      weights, lora, at + "o_proj", mx::reshape(y, {x.shape(0), x.shape(1), c.heads * c.head_dim}));
 }
 
 mx::array DenseDecoder::layer(
@@ -164,11 +175,16 @@ mx::array DenseDecoder::layer(
     const mx::array& x_BLD,
     const Pass& pass) const {
   const std::string at = layer_name(index);
-  const mx::array x =
-      x_BLD + attend(at + "self_attn.", weights, lora, norm(weights, at + "input_layernorm", x_BLD), pass, index);
-  const mx::array gate_up =
-      linear(weights, lora, at + "mlp.gate_up_proj", norm(weights, at + "post_attention_layernorm", x));
+  const mx::array x = x_BLD + attend(
+                                  at + "self_attn.",
+                                  weights,
+                                  lora,
+                                  norm(weights, at + "input_layernorm", x_BLD),
+                                  pass,
+                                  index);
+  const mx::array gate_up = linear(
+      weights, lora, at + "mlp.gate_up_proj", norm(weights, at + "post_attention_layernorm", x));
   return x + linear(weights, lora, at + "mlp.down_proj", swiglu(gate_up));
 }
 
-} // namespace atelier
+}  // namespace atelier

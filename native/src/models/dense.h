@@ -19,15 +19,25 @@ class DenseDecoder : public Model {
 
   Pass begin(const mx::array& ids_BL, KvCache* cache, std::optional<mx::array> mask) const override;
   mx::array embed(const Params& weights, const mx::array& ids_BL) const override;
-  mx::array layer(int index, const Params& weights, const Params& lora, const mx::array& x_BLD, const Pass& pass)
-      const override;
+  mx::array layer(
+      int index,
+      const Params& weights,
+      const Params& lora,
+      const mx::array& x_BLD,
+      const Pass& pass) const override;
   mx::array final_norm(const Params& weights, const mx::array& x_BLD) const override;
 
  private:
-  mx::array attend(const std::string& at, const Params& weights, const Params& lora, const mx::array& x, const Pass& pass, int index) const;
+  mx::array attend(
+      const std::string& at,
+      const Params& weights,
+      const Params& lora,
+      const mx::array& x,
+      const Pass& pass,
+      int index) const;
   mx::array norm(const Params& weights, const std::string& name, const mx::array& x) const;
 
   std::vector<float> inv_freq_;
 };
 
-} // namespace atelier
+}  // namespace atelier

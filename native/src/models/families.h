@@ -8,4 +8,4 @@ namespace atelier {
 ModelConfig read_llama(const ConfigReader& reader);
 ModelConfig read_qwen3(const ConfigReader& reader);
 
-} // namespace atelier
+}  // namespace atelier

@@ -23,7 +23,8 @@ class Metadata {
   bool has(const std::string& key) const {
     return header_.metadata.count(key) > 0;
   }
-  std::string text(const std::string& key, std::optional<std::string> otherwise = std::nullopt) const {
+  std::string text(const std::string& key, std::optional<std::string> otherwise = std::nullopt)
+      const {
     const GgufValue* value = find(key);
     if (!value && otherwise) {
       return *otherwise;
@@ -42,7 +43,9 @@ class Metadata {
     std::optional<uint64_t> number;
     if (value && std::holds_alternative<uint64_t>(value->value)) {
       number = std::get<uint64_t>(value->value);
-    } else if (value && std::holds_alternative<int64_t>(value->value) && std::get<int64_t>(value->value) > 0) {
+    } else if (
+        value && std::holds_alternative<int64_t>(value->value) &&
+        std::get<int64_t>(value->value) > 0) {
       number = static_cast<uint64_t>(std::get<int64_t>(value->value));
     }
     if (!number || *number < 1 || *number > INT32_MAX) {
@@ -69,7 +72,7 @@ class Metadata {
   std::string file_;
 };
 
-} // namespace
+}  // namespace
 
 ModelConfig gguf_config(const GgufHeader& header, const std::string& file) {
   const Metadata m(header, file);
@@ -114,4 +117,4 @@ ModelConfig gguf_config(const GgufHeader& header, const std::string& file) {
   return c;
 }
 
-} // namespace atelier
+}  // namespace atelier

@@ -39,10 +39,11 @@ const Renamed in_layer[] = {
 // llama.cpp stores the rows of q and k of the llama family so that rope pairs neighbours; here it pairs halves.
 mx::array unpermuted(const mx::array& w, int heads) {
   if (w.ndim() != 2 || w.shape(0) % (2 * heads) != 0) {
-    return w; // assemble refuses the shape
+    return w;  // assemble refuses the shape
   }
   const int rows = w.shape(0), in = w.shape(1);
-  return mx::reshape(mx::transpose(mx::reshape(w, {heads, rows / heads / 2, 2, in}), {0, 2, 1, 3}), {rows, in});
+  return mx::reshape(
+      mx::transpose(mx::reshape(w, {heads, rows / heads / 2, 2, in}), {0, 2, 1, 3}), {rows, in});
 }
 
 // Llama 3.1 and later: their GGUF holds no parameters of the scaling, only each frequency's divisor. The
@@ -59,12 +60,14 @@ Llama3Rope llama3_rope(const ModelConfig& c, const mx::array& divisors, const st
     same = std::abs(d.data<float>()[i] - expected) < 1e-3 * expected;
   }
   if (!same) {
-    throw Error(ErrorCode::unsupported_model, file + ": the scaling in tensor 'rope_freqs.weight' is not supported");
+    throw Error(
+        ErrorCode::unsupported_model,
+        file + ": the scaling in tensor 'rope_freqs.weight' is not supported");
   }
   return r;
 }
 
-} // namespace
+}  // namespace
 
 LoadedModel load_gguf_model(const std::string& file, mx::Dtype dtype) {
   const GgufHeader header = read_gguf_header(file);
@@ -87,13 +90,16 @@ LoadedModel load_gguf_model(const std::string& file, mx::Dtype dtype) {
   }
   for (int i = 0; i < config.layers; i++) {
     for (const Renamed& name : in_layer) {
-      take("blk." + std::to_string(i) + "." + name.gguf, "model.layers." + std::to_string(i) + "." + name.transformers);
+      take(
+          "blk." + std::to_string(i) + "." + name.gguf,
+          "model.layers." + std::to_string(i) + "." + name.transformers);
     }
   }
   if (!raw.empty()) {
     throw Error(
         ErrorCode::unsupported_model,
-        file + ": tensor " + quoted(raw.begin()->first) + " is none that a " + config.family + " model has here");
+        file + ": tensor " + quoted(raw.begin()->first) + " is none that a " + config.family +
+            " model has here");
   }
   if (config.family == "llama") {
     for (auto& [name, value] : tensors) {
@@ -107,4 +113,4 @@ LoadedModel load_gguf_model(const std::string& file, mx::Dtype dtype) {
   return assemble(make_model(config), std::move(tensors), dtype, file);
 }
 
-} // namespace atelier
+}  // namespace atelier

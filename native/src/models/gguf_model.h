@@ -7,4 +7,4 @@ namespace atelier {
 /** One .gguf file of a family that is run here: configuration from its metadata, weights dequantised. */
 LoadedModel load_gguf_model(const std::string& file, mx::Dtype dtype);
 
-} // namespace atelier
+}  // namespace atelier

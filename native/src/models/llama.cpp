@@ -8,4 +8,4 @@ ModelConfig read_llama(const ConfigReader& reader) {
   return reader.dense("llama", std::nullopt);
 }
 
-} // namespace atelier
+}  // namespace atelier

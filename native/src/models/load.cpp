@@ -27,7 +27,9 @@ LoadedModel load_model(const std::string& path, mx::Dtype dtype) {
     auto embed = tensors.find("model.embed_tokens.weight");
     if (head != tensors.end() && embed != tensors.end()) {
       if (!mx::array_equal(head->second, embed->second).item<bool>()) {
-        throw Error(ErrorCode::invalid_file, path + ": tied embeddings, but lm_head.weight differs from model.embed_tokens.weight");
+        throw Error(
+            ErrorCode::invalid_file,
+            path + ": tied embeddings, but lm_head.weight differs from model.embed_tokens.weight");
       }
       tensors.erase(head);
     }
@@ -46,7 +48,8 @@ LoadedModel init_model(const std::string& config_json, uint64_t seed, mx::Dtype 
       continue;
     }
     const auto scale = static_cast<float>(model->config().initializer_range);
-    mx::array value = mx::random::normal(spec.shape, mx::float32, 0.0f, scale, random_key(seed, Stream::weights, at));
+    mx::array value = mx::random::normal(
+        spec.shape, mx::float32, 0.0f, scale, random_key(seed, Stream::weights, at));
     tensors.emplace(spec.name, mx::astype(value, dtype));
   }
   return assemble(model, std::move(tensors), dtype, "config");
@@ -57,10 +60,13 @@ void save_model(const LoadedModel& model, const std::string& dir, mx::Dtype dtyp
   for (const auto& [name, value] : model.model->unstack(model.weights)) {
     out.emplace(name, mx::astype(value, dtype));
   }
-  const char* type = dtype == mx::float32 ? "float32" : dtype == mx::bfloat16 ? "bfloat16" : "float16";
+  const char* type = dtype == mx::float32    ? "float32"
+                     : dtype == mx::bfloat16 ? "bfloat16"
+                                             : "float16";
   const std::string config = config_json(model.model->config(), type);
   save_safetensors(dir + "/model.safetensors", out, {{"format", "pt"}});
-  write_atomically(dir + "/config.json", [&](const Append& append) { append(config.data(), config.size()); });
+  write_atomically(
+      dir + "/config.json", [&](const Append& append) { append(config.data(), config.size()); });
 }
 
-} // namespace atelier
+}  // namespace atelier

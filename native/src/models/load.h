@@ -23,4 +23,4 @@ LoadedModel init_model(const std::string& config_json, uint64_t seed, mx::Dtype 
 /** config.json and model.safetensors as transformers names them; `dir` must exist. */
 void save_model(const LoadedModel& model, const std::string& dir, mx::Dtype dtype);
 
-} // namespace atelier
+}  // namespace atelier

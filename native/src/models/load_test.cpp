@@ -26,7 +26,8 @@ std::string floats(const mx::array& x) {
 // As llama.cpp's converter stores rows of q and k of the llama family.
 mx::array permuted(const mx::array& w, int heads) {
   const int rows = w.shape(0), in = w.shape(1);
-  return mx::reshape(mx::transpose(mx::reshape(w, {heads, 2, rows / heads / 2, in}), {0, 2, 1, 3}), {rows, in});
+  return mx::reshape(
+      mx::transpose(mx::reshape(w, {heads, 2, rows / heads / 2, in}), {0, 2, 1, 3}), {rows, in});
 }
 
 std::string replaced(std::string text, const std::string& from, const std::string& to) {
@@ -51,11 +52,21 @@ GgufWriter as_gguf(const LoadedModel& m) {
   w.f32(a + "attention.layer_norm_rms_epsilon", float(c.norm_epsilon));
   w.f32(a + "rope.freq_base", float(c.rope_theta));
   const std::pair<const char*, const char*> renamed[] = {
-      {"model.embed_tokens", "token_embd"}, {"model.norm", "output_norm"}, {"lm_head", "output"},
-      {"model.layers.", "blk."}, {"self_attn.q_proj", "attn_q"}, {"self_attn.k_proj", "attn_k"},
-      {"self_attn.v_proj", "attn_v"}, {"self_attn.o_proj", "attn_output"}, {"self_attn.q_norm", "attn_q_norm"},
-      {"self_attn.k_norm", "attn_k_norm"}, {"mlp.gate_proj", "ffn_gate"}, {"mlp.up_proj", "ffn_up"},
-      {"mlp.down_proj", "ffn_down"}, {"input_layernorm", "attn_norm"}, {"post_attention_layernorm", "ffn_norm"}};
+      {"model.embed_tokens", "token_embd"},
+      {"model.norm", "output_norm"},
+      {"lm_head", "output"},
+      {"model.layers.", "blk."},
+      {"self_attn.q_proj", "attn_q"},
+      {"self_attn.k_proj", "attn_k"},
+      {"self_attn.v_proj", "attn_v"},
+      {"self_attn.o_proj", "attn_output"},
+      {"self_attn.q_norm", "attn_q_norm"},
+      {"self_attn.k_norm", "attn_k_norm"},
+      {"mlp.gate_proj", "ffn_gate"},
+      {"mlp.up_proj", "ffn_up"},
+      {"mlp.down_proj", "ffn_down"},
+      {"input_layernorm", "attn_norm"},
+      {"post_attention_layernorm", "ffn_norm"}};
   for (const auto& [name, value] : m.model->unstack(m.weights)) {
     std::string to = name;
     for (const auto& [from, by] : renamed) {
@@ -92,7 +103,7 @@ Error refusal(const std::string& path) {
   return {ErrorCode::internal, "accepted"};
 }
 
-} // namespace
+}  // namespace
 
 TEST_CASE("a model saved, and one turned into GGUF, loads as the same model") {
   for (const std::string name : {"qwen3_tied", "qwen3_untied", "smollm2", "llama3_rope"}) {
@@ -117,7 +128,8 @@ TEST_CASE("a GGUF's rope_freqs becomes llama3 scaling, or is refused") {
   const LoadedModel m = init_model(
       R"({"model_type": "llama", "vocab_size": 32, "hidden_size": 64, "intermediate_size": 32, "num_hidden_layers": 1,
           "num_attention_heads": 1, "head_dim": 64, "max_position_embeddings": 131072, "rope_theta": 500000.0})",
-      1, mx::float32);
+      1,
+      mx::float32);
   // transformers' llama3 with factor 32 (Llama 3.2), original context 8192, factors 1 and 4.
   std::vector<float> divisors;
   for (int i = 0; i < 32; i++) {
@@ -138,11 +150,16 @@ TEST_CASE("a GGUF's rope_freqs becomes llama3 scaling, or is refused") {
 }
 
 TEST_CASE("random weights are a function of the seed") {
-  const std::string config = config_json(load_model(fixture("models/qwen3_tied"), mx::float32).model->config(), "float32");
+  const std::string config =
+      config_json(load_model(fixture("models/qwen3_tied"), mx::float32).model->config(), "float32");
   const LoadedModel a = init_model(config, 3, mx::float32);
   check_same(a, init_model(config, 3, mx::float32));
   const mx::array w = a.weights.at("model.layers.0.self_attn.qkv_proj.weight");
-  CHECK(!mx::array_equal(w, init_model(config, 4, mx::float32).weights.at("model.layers.0.self_attn.qkv_proj.weight")).item<bool>());
+  CHECK(!mx::array_equal(
+             w,
+             init_model(config, 4, mx::float32)
+                 .weights.at("model.layers.0.self_attn.qkv_proj.weight"))
+             .item<bool>());
   CHECK(!mx::array_equal(w, a.weights.at("model.layers.1.self_attn.qkv_proj.weight")).item<bool>());
   CHECK(mx::std(w).item<float>() == doctest::Approx(0.02).epsilon(0.05));
   CHECK(mx::array_equal(a.weights.at("model.norm.weight"), mx::ones({64})).item<bool>());
@@ -168,13 +185,21 @@ TEST_CASE("what a checkpoint has and the engine does not run is refused by name"
   };
   const auto unsupported = ErrorCode::unsupported_model, invalid = ErrorCode::invalid_file;
   CHECK(code_of(changed("model_type", "gemma3_text"), "gemma3_text") == unsupported);
-  CHECK(code_of(changed("architectures", {"Qwen3ForSequenceClassification"}), "architectures") == unsupported);
+  CHECK(
+      code_of(changed("architectures", {"Qwen3ForSequenceClassification"}), "architectures") ==
+      unsupported);
   CHECK(code_of(changed("use_sliding_window", true), "use_sliding_window") == unsupported);
-  CHECK(code_of(changed("layer_types", {"full_attention", "sliding_attention"}), "sliding_attention") == unsupported);
+  CHECK(
+      code_of(
+          changed("layer_types", {"full_attention", "sliding_attention"}), "sliding_attention") ==
+      unsupported);
   CHECK(code_of(changed("attention_bias", true), "attention_bias") == unsupported);
   CHECK(code_of(changed("hidden_act", "gelu"), "hidden_act") == unsupported);
-  CHECK(code_of(changed("quantization_config", {{"bits", 4}}), "quantization_config") == unsupported);
-  CHECK(code_of(changed("rope_parameters", {{"rope_type", "yarn"}, {"rope_theta", 1e4}}), "yarn") == unsupported);
+  CHECK(
+      code_of(changed("quantization_config", {{"bits", 4}}), "quantization_config") == unsupported);
+  CHECK(
+      code_of(changed("rope_parameters", {{"rope_type", "yarn"}, {"rope_theta", 1e4}}), "yarn") ==
+      unsupported);
   CHECK(code_of(changed("hidden_size", -64), "hidden_size") == invalid);
   CHECK(code_of(changed("hidden_size", "64"), "hidden_size") == invalid);
   CHECK(code_of(changed("vocab_size", 1e20), "vocab_size") == invalid);
@@ -198,12 +223,21 @@ TEST_CASE("tensors must be exactly those of the configuration") {
     CHECK(e.code == ErrorCode::invalid_file);
     return std::string(e.what());
   };
-  auto says = [](const std::string& text, const char* part) { return text.find(part) != std::string::npos; };
-  CHECK(says(message([](Params& p) { p.erase("model.norm.weight"); }), "'model.norm.weight' is missing"));
+  auto says = [](const std::string& text, const char* part) {
+    return text.find(part) != std::string::npos;
+  };
+  CHECK(says(
+      message([](Params& p) { p.erase("model.norm.weight"); }), "'model.norm.weight' is missing"));
   CHECK(says(message([](Params& p) { p.emplace("x", mx::ones({1})); }), "'x' (of 1)"));
-  CHECK(says(message([](Params& p) { p.insert_or_assign("model.norm.weight", mx::ones({65})); }), "is [65], but"));
-  CHECK(says(message([](Params& p) { p.insert_or_assign("model.norm.weight", mx::full({64}, NAN)); }), "NaN"));
-  CHECK(says(message([](Params& p) { p.emplace("lm_head.weight", mx::ones({512, 64})); }), "lm_head.weight differs"));
+  CHECK(says(
+      message([](Params& p) { p.insert_or_assign("model.norm.weight", mx::ones({65})); }),
+      "is [65], but"));
+  CHECK(says(
+      message([](Params& p) { p.insert_or_assign("model.norm.weight", mx::full({64}, NAN)); }),
+      "NaN"));
+  CHECK(says(
+      message([](Params& p) { p.emplace("lm_head.weight", mx::ones({512, 64})); }),
+      "lm_head.weight differs"));
   // Stored twice, but the same: allowed.
   Params twice = good;
   twice.emplace("lm_head.weight", good.at("model.embed_tokens.weight"));

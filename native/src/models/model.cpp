@@ -33,4 +33,4 @@ mx::array Model::logits(const Params& weights, const mx::array& hidden) const {
   return product(mx::astype(hidden, mx::float32), mx::astype(head(weights), mx::float32));
 }
 
-} // namespace atelier
+}  // namespace atelier

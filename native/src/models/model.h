@@ -67,10 +67,15 @@ class Model {
       std::optional<mx::array> mask = std::nullopt) const;
 
   /** The steps of `hidden`, for callers that recompute layers or want every layer's output. */
-  virtual Pass begin(const mx::array& ids_BL, KvCache* cache, std::optional<mx::array> mask) const = 0;
+  virtual Pass begin(const mx::array& ids_BL, KvCache* cache, std::optional<mx::array> mask)
+      const = 0;
   virtual mx::array embed(const Params& weights, const mx::array& ids_BL) const = 0;
-  virtual mx::array
-  layer(int index, const Params& weights, const Params& lora, const mx::array& x_BLD, const Pass& pass) const = 0;
+  virtual mx::array layer(
+      int index,
+      const Params& weights,
+      const Params& lora,
+      const mx::array& x_BLD,
+      const Pass& pass) const = 0;
   virtual mx::array final_norm(const Params& weights, const mx::array& x_BLD) const = 0;
   /** [V, D]: the embedding itself where it is tied. Logits are hidden · headᵀ, in f32. */
   const mx::array& head(const Params& weights) const;
@@ -84,4 +89,4 @@ class Model {
   ModelConfig config_;
 };
 
-} // namespace atelier
+}  // namespace atelier

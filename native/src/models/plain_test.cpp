@@ -1,6 +1,5 @@
 // The whole model on the kernels' plain-op twins: what GPUs and other types run.
 #include "infer/generate.h"
-#include "infer/generate.h"
 #include "io/safetensors.h"
 #include "kernels/primitive.h"
 #include "models/load.h"
@@ -35,7 +34,8 @@ std::vector<mx::array> gradients(const LoadedModel& m, const mx::array& ids) {
     for (size_t i = 0; i < names.size(); i++) {
       w.emplace(names[i], in[i]);
     }
-    return std::vector<mx::array>{mx::mean(mx::square(m.model->logits(w, m.model->hidden(w, {}, ids))))};
+    return std::vector<mx::array>{
+        mx::mean(mx::square(m.model->logits(w, m.model->hidden(w, {}, ids))))};
   };
   auto out = mx::vjp(f, values, {mx::array(1.0f)});
   out.second.push_back(out.first[0]);
@@ -43,7 +43,7 @@ std::vector<mx::array> gradients(const LoadedModel& m, const mx::array& ids) {
   return out.second;
 }
 
-} // namespace
+}  // namespace
 
 TEST_CASE("plain ops: transformers' logits, the kernels' gradients") {
   for (const std::string name : {"qwen3_tied", "qwen3_untied", "smollm2", "llama3_rope"}) {
@@ -70,9 +70,11 @@ TEST_CASE("a packed row behind a block-diagonal mask computes what its parts com
   const mx::array at = mx::arange(8);
   const mx::array mask = mx::reshape(
       mx::logical_and(
-          mx::equal(mx::expand_dims(segment, 1), segment), mx::greater_equal(mx::expand_dims(at, 1), at)),
+          mx::equal(mx::expand_dims(segment, 1), segment),
+          mx::greater_equal(mx::expand_dims(at, 1), at)),
       {1, 1, 8, 8});
-  const mx::array packed = m.model->hidden(m.weights, {}, mx::concatenate({a, b}, 1), nullptr, mask);
+  const mx::array packed =
+      m.model->hidden(m.weights, {}, mx::concatenate({a, b}, 1), nullptr, mask);
   const mx::array apart =
       mx::concatenate({m.model->hidden(m.weights, {}, a), m.model->hidden(m.weights, {}, b)}, 1);
   CHECK(excess(packed, apart, 1e-4, 1e-4) <= 1);

@@ -10,4 +10,4 @@ ModelConfig read_qwen3(const ConfigReader& reader) {
   return config;
 }
 
-} // namespace atelier
+}  // namespace atelier

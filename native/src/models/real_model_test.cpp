@@ -15,7 +15,8 @@ using namespace atelier::testing;
 
 namespace {
 
-const std::string gguf = std::string(ATELIER_SOURCE_DIR) + "/.cache/models/SmolLM2-135M-Instruct.Q4_1.gguf";
+const std::string gguf =
+    std::string(ATELIER_SOURCE_DIR) + "/.cache/models/SmolLM2-135M-Instruct.Q4_1.gguf";
 
 bool absent() {
   if (std::filesystem::exists(gguf)) {
@@ -29,7 +30,7 @@ double relative(double got, double expected) {
   return std::abs(got - expected) / std::max(1e-12, std::abs(expected));
 }
 
-} // namespace
+}  // namespace
 
 TEST_CASE("dequantised tensors of SmolLM2's GGUF are gguf's") {
   if (absent()) {
@@ -79,7 +80,11 @@ TEST_CASE("SmolLM2's GGUF gives transformers' log-probabilities and greedy ids")
     const auto top = c["last_top10_ids"].get<std::vector<int32_t>>();
     const auto top_logp = c["last_top10_logprobs"].get<std::vector<float>>();
     CHECK(
-        excess(mx::take(normal, mx::array(top.begin(), {10}, mx::int32)), mx::array(top_logp.begin(), {10}), 2e-3, 0) <= 1);
+        excess(
+            mx::take(normal, mx::array(top.begin(), {10}, mx::int32)),
+            mx::array(top_logp.begin(), {10}),
+            2e-3,
+            0) <= 1);
 
     GenerateRequest request;
     request.prompts = {c["ids"].get<std::vector<int32_t>>()};

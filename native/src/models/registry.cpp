@@ -27,7 +27,7 @@ std::string known() {
   return out;
 }
 
-} // namespace
+}  // namespace
 
 std::shared_ptr<const Model> make_model(const ModelConfig& config) {
   return std::make_shared<DenseDecoder>(config);
@@ -47,8 +47,9 @@ std::shared_ptr<const Model> make_model(const std::string& config_json, const st
     }
   }
   throw Error(
-      ErrorCode::unsupported_model, where + ": model_type " + quoted(type) + " is not supported",
+      ErrorCode::unsupported_model,
+      where + ": model_type " + quoted(type) + " is not supported",
       "Supported families: " + known() + ".");
 }
 
-} // namespace atelier
+}  // namespace atelier

@@ -17,4 +17,4 @@ std::shared_ptr<const Model> make_model(const std::string& config_json, const st
 /** The model of an already read configuration. */
 std::shared_ptr<const Model> make_model(const ModelConfig& config);
 
-} // namespace atelier
+}  // namespace atelier

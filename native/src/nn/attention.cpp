@@ -5,7 +5,8 @@
 #include <cmath>
 
 namespace atelier {
-mx::array attention(const mx::array& q, const mx::array& k, const mx::array& v, const Visibility& visible) {
+mx::array
+attention(const mx::array& q, const mx::array& k, const mx::array& v, const Visibility& visible) {
   if (visible.mask) {
     const float scale = 1.0f / std::sqrt(static_cast<float>(q.shape(3)));
     return mx::fast::scaled_dot_product_attention(q, k, v, scale, "array", *visible.mask);
@@ -40,4 +41,4 @@ KeysValues append(KvCache& cache, int layer, const mx::array& k, const mx::array
   return {keys, write(at.v, v)};
 }
 
-} // namespace atelier
+}  // namespace atelier

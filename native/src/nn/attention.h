@@ -18,7 +18,8 @@ struct Visibility {
 };
 
 /** softmax(q kᵀ / sqrt(D)) v; q [B, H, L, D], k and v [B, Hkv, S, D] with Hkv dividing H. */
-mx::array attention(const mx::array& q, const mx::array& k, const mx::array& v, const Visibility& visible);
+mx::array
+attention(const mx::array& q, const mx::array& k, const mx::array& v, const Visibility& visible);
 
 struct KeysValues {
   mx::array k, v;
@@ -30,4 +31,4 @@ struct KeysValues {
  */
 KeysValues append(KvCache& cache, int layer, const mx::array& k, const mx::array& v);
 
-} // namespace atelier
+}  // namespace atelier

@@ -23,4 +23,4 @@ Heads split_heads(
   return split(qkv, q_norm, k_norm, angles.cos, angles.sin, spec);
 }
 
-} // namespace atelier
+}  // namespace atelier

@@ -23,4 +23,4 @@ Heads split_heads(
     const RopeAngles& angles,
     const HeadsSpec& spec);
 
-} // namespace atelier
+}  // namespace atelier

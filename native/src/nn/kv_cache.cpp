@@ -22,10 +22,11 @@ mx::array slots(const mx::array& kv, int from, int to) {
 }
 
 mx::array padded(const mx::array& kv, int before, int after) {
-  return mx::pad(kv, std::vector<int>{2}, mx::Shape{before}, mx::Shape{after}, mx::array(0.0f, kv.dtype()));
+  return mx::pad(
+      kv, std::vector<int>{2}, mx::Shape{before}, mx::Shape{after}, mx::array(0.0f, kv.dtype()));
 }
 
-} // namespace
+}  // namespace
 
 bool KvCache::ragged() const {
   return std::any_of(start.begin(), start.end(), [](int32_t s) { return s > 0; });
@@ -79,11 +80,12 @@ KvCache join_rows(const std::vector<KvCache>& caches) {
   for_slots(out, [&](size_t i, auto part) {
     std::vector<mx::array> parts;
     for (const KvCache& c : caches) {
-      parts.push_back(padded(slots(*(c.layers[i].*part), 0, c.length), out.length - c.length, capacity - out.length));
+      parts.push_back(padded(
+          slots(*(c.layers[i].*part), 0, c.length), out.length - c.length, capacity - out.length));
     }
     return mx::concatenate(parts, 0);
   });
   return out;
 }
 
-} // namespace atelier
+}  // namespace atelier

@@ -46,4 +46,4 @@ KvCache take_rows(const KvCache& cache, const std::vector<int32_t>& rows);
 /** Rows of all caches in one, their last slots side by side. */
 KvCache join_rows(const std::vector<KvCache>& caches);
 
-} // namespace atelier
+}  // namespace atelier

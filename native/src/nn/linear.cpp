@@ -8,7 +8,8 @@ mx::array product(const mx::array& x, const mx::array& w) {
   return cpu_kernels_for(x) && w.dtype() == mx::float32 ? product_cpu(x, w) : product_plain(x, w);
 }
 
-mx::array linear(const Params& weights, const Params& lora, const std::string& name, const mx::array& x) {
+mx::array
+linear(const Params& weights, const Params& lora, const std::string& name, const mx::array& x) {
   const mx::array y = product(x, weights.at(name + ".weight"));
   auto a = lora.find(name + ".A");
   if (a == lora.end()) {
@@ -17,4 +18,4 @@ mx::array linear(const Params& weights, const Params& lora, const std::string& n
   return y + product(product(x, a->second), lora.at(name + ".B"));
 }
 
-} // namespace atelier
+}  // namespace atelier

@@ -16,6 +16,7 @@ mx::array product(const mx::array& x, const mx::array& w);
  * `<name>.B` [out, R], the scale already in B. Both are arguments, so gradients reach them; an adapter
  * that is off is an empty Params.
  */
-mx::array linear(const Params& weights, const Params& lora, const std::string& name, const mx::array& x);
+mx::array
+linear(const Params& weights, const Params& lora, const std::string& name, const mx::array& x);
 
-} // namespace atelier
+}  // namespace atelier

@@ -34,7 +34,8 @@ Params stack_lora(
       mx::array b = mx::astype(params.at(lora_b(m->name)) * mx::array(site.scale), dtype);
       const int after = p.rank - column - site.rank;
       if (p.members.size() > 1 || m->out != p.out) {
-        b = mx::pad(b, {{m->row, p.out - m->row - m->out}, {column, after}}, mx::array(0.0f, dtype));
+        b = mx::pad(
+            b, {{m->row, p.out - m->row - m->out}, {column, after}}, mx::array(0.0f, dtype));
       }
       bs.push_back(b);
       column += site.rank;
@@ -49,4 +50,4 @@ Params stack_lora(
   return out;
 }
 
-} // namespace atelier
+}  // namespace atelier

@@ -19,4 +19,4 @@ Params stack_lora(
     const Params& params,
     mx::Dtype dtype);
 
-} // namespace atelier
+}  // namespace atelier

@@ -9,4 +9,4 @@ RopeAngles rope_angles(const mx::array& positions_BL, const mx::array& inv_freq)
   return {mx::concatenate({cos, cos}, -1), mx::concatenate({mx::negative(sin), sin}, -1)};
 }
 
-} // namespace atelier
+}  // namespace atelier

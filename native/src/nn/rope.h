@@ -12,4 +12,4 @@ struct RopeAngles {
 /** Angles at positions_BL (int32 [B or 1, L]); inv_freq is f32 [D/2]. Products as transformers makes them, f32. */
 RopeAngles rope_angles(const mx::array& positions_BL, const mx::array& inv_freq);
 
-} // namespace atelier
+}  // namespace atelier

@@ -20,7 +20,7 @@ struct Largest {
   }
 } largest;
 
-} // namespace
+}  // namespace
 
 std::string fixture(const std::string& path) {
   const char* other = std::getenv("ATELIER_FIXTURES");
@@ -56,7 +56,8 @@ mx::array token_logprobs(const mx::array& logits, const mx::array& ids) {
   const int B = ids.shape(0), L = ids.shape(1);
   const mx::array logp = logits - mx::logsumexp(logits, -1, true);
   const mx::array next = mx::expand_dims(mx::slice(ids, {0, 1}, {B, L}), 2);
-  return mx::squeeze(mx::take_along_axis(mx::slice(logp, {0, 0, 0}, {B, L - 1, logp.shape(2)}), next, 2), 2);
+  return mx::squeeze(
+      mx::take_along_axis(mx::slice(logp, {0, 0, 0}, {B, L - 1, logp.shape(2)}), next, 2), 2);
 }
 
 mx::array ids_array(const Json& rows) {
@@ -70,4 +71,4 @@ mx::array ids_array(const Json& rows) {
   return mx::array(flat.begin(), {n, static_cast<int>(flat.size()) / n}, mx::int32);
 }
 
-} // namespace atelier::testing
+}  // namespace atelier::testing

@@ -28,4 +28,4 @@ mx::array token_logprobs(const mx::array& logits, const mx::array& ids);
 
 mx::array ids_array(const Json& rows);
 
-} // namespace atelier::testing
+}  // namespace atelier::testing

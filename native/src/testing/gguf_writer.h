@@ -31,7 +31,11 @@ class GgufWriter {
     }
   }
   /** `shape` with rows first; `type` is ggml's number. */
-  void tensor(const std::string& name, std::vector<uint64_t> shape, uint32_t type, const std::string& bytes) {
+  void tensor(
+      const std::string& name,
+      std::vector<uint64_t> shape,
+      uint32_t type,
+      const std::string& bytes) {
     put_string(infos_, name);
     put(infos_, static_cast<uint32_t>(shape.size()));
     for (size_t i = shape.size(); i-- > 0;) {
@@ -72,4 +76,4 @@ class GgufWriter {
   uint64_t tensors_ = 0, values_ = 0;
 };
 
-} // namespace atelier::testing
+}  // namespace atelier::testing

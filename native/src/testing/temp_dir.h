@@ -38,4 +38,4 @@ inline std::string read_bytes(const std::string& path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-} // namespace atelier::testing
+}  // namespace atelier::testing
