@@ -62,7 +62,7 @@ export function wrapEngine(native: NativeEngine, device: Device): Engine {
 
   async function run<Result>(
     verb: (job: number) => Promise<Result>,
-    signal: AbortSignal | undefined = undefined,
+    signal?: AbortSignal,
   ): Promise<Result> {
     if (signal?.aborted) throw new EngineError('cancelled', 'cancelled before it began');
     const job = ++jobs;

@@ -88,4 +88,4 @@ const parent = childPort();
 const host = new Host((message) => void parent.post(message));
 parent.onMessage((message) => host.run(message as Task));
 parent.onClose(() => process.exit(0));
-parent.post({ kind: 'ready' } satisfies HostMessage);
+void parent.post({ kind: 'ready' } satisfies HostMessage);
