@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 import { z } from 'zod';
 import { createClient, encodeMessage, serve, socketPort } from '../../../shared/rpc';
-import { call } from '../../../shared/rpc/verb';
+import { call, stream } from '../../../shared/rpc/verb';
 import { Access, installToken, makeSecret } from './access';
 import { startWebServer, type WebServer } from './web-server';
 
@@ -15,7 +15,26 @@ let home: string;
 let server: WebServer;
 let access: Access;
 let token: string;
-const contract = { demo: { echo: call(z.object({ text: z.string() }), z.string()) } };
+const contract = {
+  demo: {
+    echo: call(z.object({ text: z.string() }), z.string()),
+    flood: stream(z.object({}), z.string()),
+  },
+};
+const megabyte = 'x'.repeat(1024 * 1024);
+/** Items that the flood has made; settles once the flood was told to stop. */
+let flooded = 0;
+let floodEnded: () => void = () => undefined;
+async function* flood() {
+  try {
+    for (;;) {
+      flooded++;
+      yield megabyte;
+    }
+  } finally {
+    floodEnded();
+  }
+}
 
 beforeAll(async () => {
   home = mkdtempSync(join(tmpdir(), 'atelier-web-'));
@@ -30,7 +49,8 @@ beforeAll(async () => {
     port: 0,
     access,
     pages,
-    onPort: (port) => serve(contract, { demo: { echo: ({ text }) => text } }, port),
+    onPort: (port) =>
+      serve(contract, { demo: { echo: ({ text }) => text, flood } }, port, { patienceMs: 200 }),
   });
 });
 afterAll(async () => {
@@ -299,6 +319,23 @@ describe('who comes in', () => {
       const [code] = (await once(socket, 'close')) as [number];
       expect([1007, 1009]).toContain(code);
     }
+  });
+});
+
+describe('a page that never reads', () => {
+  it('is not fed without end', async () => {
+    const socket = new WebSocket(`ws://127.0.0.1:${server.port}/api/ws`, {
+      origin: `http://127.0.0.1:${server.port}`,
+    });
+    await once(socket, 'open');
+    const ended = new Promise<void>((resolve) => (floodEnded = resolve));
+    socket.send(encodeMessage({ auth: token }));
+    socket.pause();
+    socket.send(encodeMessage({ t: 'call', id: 1, verb: 'demo.flood', input: {} }));
+    await ended;
+    // what the network took, four megabytes waiting, and the one that was too much
+    expect(flooded).toBeLessThan(40);
+    socket.terminate();
   });
 });
 
