@@ -33,13 +33,15 @@ Napi::Value list_devices(const Napi::CallbackInfo& info) {
 
 Napi::Value safetensors_header(const Napi::CallbackInfo& info) {
   return guarded(info, [&](Napi::Env env) {
-    return to_js(env, read_safetensors_header(Fields(info[0], "readSafetensorsHeader").text("file")));
+    return to_js(
+        env, read_safetensors_header(Fields(info[0], "readSafetensorsHeader").text("file")));
   });
 }
 
 Napi::Value gguf(const Napi::CallbackInfo& info) {
-  return guarded(
-      info, [&](Napi::Env env) { return to_js(env, read_gguf_header(Fields(info[0], "readGguf").text("file"))); });
+  return guarded(info, [&](Napi::Env env) {
+    return to_js(env, read_gguf_header(Fields(info[0], "readGguf").text("file")));
+  });
 }
 
 Napi::Object init(Napi::Env env, Napi::Object exports) {
@@ -51,8 +53,8 @@ Napi::Object init(Napi::Env env, Napi::Object exports) {
   return exports;
 }
 
-} // namespace
-} // namespace atelier
+}  // namespace
+}  // namespace atelier
 
 static Napi::Object init(Napi::Env env, Napi::Object exports) {
   return atelier::init(env, exports);

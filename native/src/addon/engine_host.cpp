@@ -7,7 +7,7 @@ namespace atelier {
 void EngineHost::run_task(Napi::Env env, Napi::Function, std::nullptr_t*, Task* task) {
   std::unique_ptr<Task> owned(task);
   if (env == nullptr) {
-    return; // the environment is going: nobody is left to hear of it
+    return;  // the environment is going: nobody is left to hear of it
   }
   try {
     (*owned)(env);
@@ -19,7 +19,7 @@ void EngineHost::run_task(Napi::Env env, Napi::Function, std::nullptr_t*, Task* 
 EngineHost::EngineHost(Napi::Env env, const EngineOptions& options, std::function<void(bool)> hold)
     : hold_(std::move(hold)), engine_(std::make_unique<Engine>(options)) {
   to_js_ = ToJs::New(env, "atelier engine", 0, 1);
-  to_js_.Unref(env); // only pending work keeps the process alive
+  to_js_.Unref(env);  // only pending work keeps the process alive
   worker_ = std::make_unique<Worker>();
   worker_->post({0, [this](const CancelFlag&) { engine_->begin_thread(); }, [] {}});
 }
@@ -81,7 +81,8 @@ Napi::Promise EngineHost::submit(Napi::Env env, JobId job, Work work) {
     settle(std::move(task));
   };
   auto dropped = [this, reject] {
-    settle(reject(std::make_exception_ptr(Error(ErrorCode::cancelled, "cancelled before it began"))));
+    settle(
+        reject(std::make_exception_ptr(Error(ErrorCode::cancelled, "cancelled before it began"))));
   };
   begin_pending(env);
   if (!worker_ || !worker_->post({job, std::move(run), dropped})) {
@@ -122,4 +123,4 @@ Napi::Promise EngineHost::close(Napi::Env env) {
   return deferred.Promise();
 }
 
-} // namespace atelier
+}  // namespace atelier

@@ -49,8 +49,8 @@ class EngineHost {
   int pending_ = 0;
   bool closed_ = false;
   std::function<void(bool)> hold_;
-  std::unique_ptr<Engine> engine_; // used and freed on the worker's thread
+  std::unique_ptr<Engine> engine_;  // used and freed on the worker's thread
   std::unique_ptr<Worker> worker_;
 };
 
-} // namespace atelier
+}  // namespace atelier

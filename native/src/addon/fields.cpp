@@ -23,9 +23,10 @@ Napi::Object as_object(const Napi::Value& value, const std::string& where) {
   return value.As<Napi::Object>();
 }
 
-} // namespace
+}  // namespace
 
-Fields::Fields(Napi::Value value, std::string where) : object_(as_object(value, where)), where_(std::move(where)) {}
+Fields::Fields(Napi::Value value, std::string where)
+    : object_(as_object(value, where)), where_(std::move(where)) {}
 
 std::string Fields::path(const std::string& key) const {
   return where_ + "." + key;
@@ -62,10 +63,12 @@ double Fields::number(const char* key, double min, double max) const {
 
 int64_t Fields::integer(const char* key, int64_t min, int64_t max) const {
   double value = double_at(key);
-  if (!(value >= static_cast<double>(min) && value <= static_cast<double>(max)) || std::trunc(value) != value) {
+  if (!(value >= static_cast<double>(min) && value <= static_cast<double>(max)) ||
+      std::trunc(value) != value) {
     fail(
         key,
-        "is " + plain(value) + "; it must be a whole number from " + std::to_string(min) + " to " + std::to_string(max));
+        "is " + plain(value) + "; it must be a whole number from " + std::to_string(min) + " to " +
+            std::to_string(max));
   }
   return static_cast<int64_t>(value);
 }
@@ -200,9 +203,10 @@ std::map<std::string, std::vector<float>> Fields::named_floats(const char* key) 
   for (uint32_t i = 0; i < names.Length(); i++) {
     auto name = Napi::Value(names[i]).As<Napi::String>();
     auto field = std::string(key) + "." + name.Utf8Value();
-    result.emplace(name.Utf8Value(), copy<float>(object.Get(name), field, napi_float32_array, "Float32Array"));
+    result.emplace(
+        name.Utf8Value(), copy<float>(object.Get(name), field, napi_float32_array, "Float32Array"));
   }
   return result;
 }
 
-} // namespace atelier
+}  // namespace atelier

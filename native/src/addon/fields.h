@@ -48,10 +48,14 @@ class Fields {
   double double_at(const char* key) const;
   Napi::Object object_at(const char* key) const;
   template <class T>
-  std::vector<T> copy(Napi::Value value, const std::string& key, napi_typedarray_type type, const char* name) const;
+  std::vector<T> copy(
+      Napi::Value value,
+      const std::string& key,
+      napi_typedarray_type type,
+      const char* name) const;
 
   Napi::Object object_;
   std::string where_;
 };
 
-} // namespace atelier
+}  // namespace atelier

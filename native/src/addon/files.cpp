@@ -48,7 +48,7 @@ struct ValueToJs {
   }
 };
 
-} // namespace
+}  // namespace
 
 Napi::Value to_js(Napi::Env env, const SafetensorsHeader& header) {
   auto result = Napi::Object::New(env);
@@ -81,4 +81,4 @@ Napi::Value to_js(Napi::Env env, const GgufHeader& header) {
   return result;
 }
 
-} // namespace atelier
+}  // namespace atelier

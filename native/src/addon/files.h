@@ -12,4 +12,4 @@ namespace atelier {
 Napi::Value to_js(Napi::Env env, const SafetensorsHeader& header);
 Napi::Value to_js(Napi::Env env, const GgufHeader& header);
 
-} // namespace atelier
+}  // namespace atelier

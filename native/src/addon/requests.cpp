@@ -13,14 +13,16 @@ std::vector<int32_t> int32s_or_none(const Fields& fields, const char* key) {
 }
 
 float temperature_above_zero(const Fields& fields) {
-  return fields.has("temperature") ? static_cast<float>(fields.number("temperature", 1e-3, 1e3)) : 1.0f;
+  return fields.has("temperature") ? static_cast<float>(fields.number("temperature", 1e-3, 1e3))
+                                   : 1.0f;
 }
 
 int micro_tokens(const Fields& fields, int otherwise) {
-  return fields.has("microTokens") ? static_cast<int>(fields.integer("microTokens", 1, any_int)) : otherwise;
+  return fields.has("microTokens") ? static_cast<int>(fields.integer("microTokens", 1, any_int))
+                                   : otherwise;
 }
 
-} // namespace
+}  // namespace
 
 int read_id(const Fields& request, const char* key) {
   return static_cast<int>(request.integer(key, 1, any_int));
@@ -55,7 +57,8 @@ LoraConfig read_lora(const Fields& spec) {
   if (spec.has("rankPattern")) {
     auto pattern = spec.object("rankPattern");
     for (const auto& [key, value] : spec.numbers("rankPattern")) {
-      config.rank_pattern.emplace_back(key, static_cast<int>(pattern.integer(key.c_str(), 1, 65536)));
+      config.rank_pattern.emplace_back(
+          key, static_cast<int>(pattern.integer(key.c_str(), 1, 65536)));
     }
   }
   if (spec.has("alphaPattern")) {
@@ -105,8 +108,8 @@ GenerateRequest read_generate(const Fields& request) {
     if (result.rollout_ids.size() != rows) {
       throw Error(
           ErrorCode::invalid_argument,
-          request.path("rolloutIds") + " has " + std::to_string(result.rollout_ids.size()) + " entries for " +
-              std::to_string(rows) + " rows");
+          request.path("rolloutIds") + " has " + std::to_string(result.rollout_ids.size()) +
+              " entries for " + std::to_string(rows) + " rows");
     }
   }
   if (request.has("maxRows")) {
@@ -149,7 +152,9 @@ ProgramRequest read_program(const Fields& request) {
   result.targets = request.int32s("targets");
   for (size_t i = 0; i < result.targets.size(); i++) {
     if (result.targets[i] < 0) {
-      throw Error(ErrorCode::invalid_argument, request.path("targets") + "[" + std::to_string(i) + "] is negative");
+      throw Error(
+          ErrorCode::invalid_argument,
+          request.path("targets") + "[" + std::to_string(i) + "] is negative");
     }
   }
   result.trajectories = int32s_or_none(request, "trajectories");
@@ -158,4 +163,4 @@ ProgramRequest read_program(const Fields& request) {
   return result;
 }
 
-} // namespace atelier
+}  // namespace atelier

@@ -20,4 +20,4 @@ ScoreOptions read_score(const Fields& request);
 StepRequest read_step(const Fields& request);
 ProgramRequest read_program(const Fields& request);
 
-} // namespace atelier
+}  // namespace atelier

@@ -16,8 +16,9 @@ Error describe(const std::exception_ptr& error) {
     return Error(ErrorCode::out_of_memory, "the machine has no memory left for this request");
   } catch (const std::exception& e) {
     std::string what = e.what();
-    bool memory = what.find("[malloc]") != std::string::npos || what.find("out of memory") != std::string::npos ||
-        what.find("Unable to allocate") != std::string::npos;
+    bool memory = what.find("[malloc]") != std::string::npos ||
+                  what.find("out of memory") != std::string::npos ||
+                  what.find("Unable to allocate") != std::string::npos;
     return Error(memory ? ErrorCode::out_of_memory : ErrorCode::internal, what);
   } catch (...) {
     return Error(ErrorCode::internal, "an unknown error in the engine");
@@ -48,7 +49,7 @@ Napi::Object named_numbers(Napi::Env env, const std::map<std::string, double>& v
   return result;
 }
 
-} // namespace
+}  // namespace
 
 Napi::Value to_js_error(Napi::Env env, const std::exception_ptr& error) {
   auto described = describe(error);
@@ -208,4 +209,4 @@ Napi::Value progress_to_js(Napi::Env env, const std::vector<NewToken>& tokens, i
   return o;
 }
 
-} // namespace atelier
+}  // namespace atelier

@@ -34,4 +34,4 @@ Napi::Value to_js(Napi::Env env, int id);
 Napi::Value to_js(Napi::Env env, std::monostate nothing);
 Napi::Value progress_to_js(Napi::Env env, const std::vector<NewToken>& tokens, int finished);
 
-} // namespace atelier
+}  // namespace atelier

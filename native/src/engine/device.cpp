@@ -52,7 +52,7 @@ DeviceInfo gpu(const std::string& name) {
   return result;
 }
 
-} // namespace
+}  // namespace
 
 std::vector<DeviceInfo> devices() {
   return {cpu(), gpu("cuda"), gpu("metal")};
@@ -65,7 +65,7 @@ DeviceInfo find_device(const std::string& name) {
       return device;
     }
     there += (there.empty() ? "" : "; ") + device.device + ": " +
-        (device.available ? "" : "not available, ") + device.description;
+             (device.available ? "" : "not available, ") + device.description;
   }
   throw Error(
       ErrorCode::device_unavailable,
@@ -82,4 +82,4 @@ void use_device(const DeviceInfo& device) {
   }
 }
 
-} // namespace atelier
+}  // namespace atelier

@@ -27,4 +27,4 @@ DeviceInfo find_device(const std::string& name);
 /** Makes it the calling thread's default. */
 void use_device(const DeviceInfo& device);
 
-} // namespace atelier
+}  // namespace atelier

@@ -42,7 +42,9 @@ mx::Dtype compute_dtype(const std::string& name, const DeviceInfo& device) {
   }
   auto dtype = storage_dtype(name);
   if (device.device == "cpu" && dtype != mx::float32) {
-    throw Error(ErrorCode::invalid_argument, "dtype is '" + name + "'; on the CPU the engine computes in f32 only");
+    throw Error(
+        ErrorCode::invalid_argument,
+        "dtype is '" + name + "'; on the CPU the engine computes in f32 only");
   }
   return dtype;
 }
@@ -73,7 +75,7 @@ std::vector<float> to_vector(const mx::array& a) {
   return {flat.data<float>(), flat.data<float>() + flat.size()};
 }
 
-} // namespace
+}  // namespace
 
 Engine::Engine(const EngineOptions& options) : device_(find_device(options.device)) {
   uint64_t memory = device_.memory_bytes ? device_.memory_bytes : mx::get_memory_limit();
@@ -143,7 +145,8 @@ ModelInfo Engine::load_model(const std::string& path, const std::string& dtype) 
   return take_model(atelier::load_model(path, compute_dtype(dtype, device_)));
 }
 
-ModelInfo Engine::init_model(const std::string& config_json, uint64_t seed, const std::string& dtype) {
+ModelInfo
+Engine::init_model(const std::string& config_json, uint64_t seed, const std::string& dtype) {
   return take_model(atelier::init_model(config_json, seed, compute_dtype(dtype, device_)));
 }
 
@@ -206,10 +209,11 @@ Bound Engine::bind(int model, std::optional<int> adapter) const {
   if (live->model_id != model) {
     throw Error(
         ErrorCode::invalid_argument,
-        "adapter " + std::to_string(*adapter) + " belongs to model " + std::to_string(live->model_id) +
-            ", not to model " + std::to_string(model));
+        "adapter " + std::to_string(*adapter) + " belongs to model " +
+            std::to_string(live->model_id) + ", not to model " + std::to_string(model));
   }
-  auto lora = stack_lora(loaded->model->linears(), live->adapter->sites, live->adapter->params, loaded->dtype);
+  auto lora = stack_lora(
+      loaded->model->linears(), live->adapter->sites, live->adapter->params, loaded->dtype);
   return {loaded->weights, std::move(lora)};
 }
 
@@ -256,7 +260,8 @@ Scores Engine::score(
   return atelier::score(m, bound, rows, options, cancelled);
 }
 
-std::vector<float> Engine::logits(int model, std::optional<int> adapter, const Rows& rows, bool last_only) {
+std::vector<float>
+Engine::logits(int model, std::optional<int> adapter, const Rows& rows, bool last_only) {
   auto bound = bind(model, adapter);
   const auto& m = *models_.get(model)->model;
   rows.check("rows", m.config().vocabulary, m.config().context);
@@ -275,13 +280,18 @@ std::vector<float> Engine::logits(int model, std::optional<int> adapter, const R
   return result;
 }
 
-int Engine::create_optimizer(std::optional<int> adapter, std::optional<int> model, const AdamWSpec& spec) {
+int Engine::create_optimizer(
+    std::optional<int> adapter,
+    std::optional<int> model,
+    const AdamWSpec& spec) {
   if (adapter) {
     auto live = adapters_.get(*adapter);
-    return optimizers_.add(std::make_shared<Optimizer>(Trainable::of_adapter(live->model, live->adapter), spec));
+    return optimizers_.add(
+        std::make_shared<Optimizer>(Trainable::of_adapter(live->model, live->adapter), spec));
   }
   auto loaded = models_.get(model.value());
-  check_room(static_cast<uint64_t>(count(loaded->weights)) * 3 * sizeof(float), "Training all parameters");
+  check_room(
+      static_cast<uint64_t>(count(loaded->weights)) * 3 * sizeof(float), "Training all parameters");
   return optimizers_.add(std::make_shared<Optimizer>(Trainable::of_model(loaded), spec));
 }
 
@@ -297,7 +307,8 @@ void Engine::free_optimizer(int optimizer) {
   optimizers_.remove(optimizer);
 }
 
-Stepped Engine::step(int optimizer, const StepRequest& request, const std::atomic<bool>& cancelled) {
+Stepped
+Engine::step(int optimizer, const StepRequest& request, const std::atomic<bool>& cancelled) {
   auto o = optimizers_.get(optimizer);
   const auto& config = o->trainable.model().model->config();
   if (!request.rows.lengths.empty()) {
@@ -313,4 +324,4 @@ Stepped Engine::step(int optimizer, const StepRequest& request, const std::atomi
   return stepped;
 }
 
-} // namespace atelier
+}  // namespace atelier

@@ -115,7 +115,8 @@ class Engine {
       const ScoreOptions& options,
       const std::atomic<bool>& cancelled);
   /** f32, row after row: [sum(lengths), V], or [N, V] where only the last position is asked for. */
-  std::vector<float> logits(int model, std::optional<int> adapter, const Rows& rows, bool last_only);
+  std::vector<float>
+  logits(int model, std::optional<int> adapter, const Rows& rows, bool last_only);
 
   int create_optimizer(std::optional<int> adapter, std::optional<int> model, const AdamWSpec& spec);
   void save_optimizer(int optimizer, const std::string& file);
@@ -146,4 +147,4 @@ class Engine {
   Table<Optimizer> optimizers_{"optimizer"};
 };
 
-} // namespace atelier
+}  // namespace atelier

@@ -13,12 +13,15 @@ ProgramValue Engine::evaluate_program(const ProgramRequest& request) {
   }
   for (const auto& [name, values] : request.inputs) {
     if (!inputs.count(name)) {
-      throw Error(ErrorCode::invalid_argument, "inputs." + name + ": the program has no input of that name");
+      throw Error(
+          ErrorCode::invalid_argument,
+          "inputs." + name + ": the program has no input of that name");
     }
   }
   for (const auto& name : request.gradients) {
     if (!inputs.count(name)) {
-      throw Error(ErrorCode::invalid_argument, "gradients: the program has no input '" + name + "'");
+      throw Error(
+          ErrorCode::invalid_argument, "gradients: the program has no input '" + name + "'");
     }
   }
   program.check_inputs(inputs, layout, true);
@@ -55,4 +58,4 @@ ProgramValue Engine::evaluate_program(const ProgramRequest& request) {
   return result;
 }
 
-} // namespace atelier
+}  // namespace atelier

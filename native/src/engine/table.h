@@ -23,7 +23,8 @@ class Table {
   std::shared_ptr<T> get(int id) const {
     auto at = objects_.find(id);
     if (at == objects_.end()) {
-      throw Error(ErrorCode::not_found, "there is no " + what_ + " " + std::to_string(id) + " (any more)");
+      throw Error(
+          ErrorCode::not_found, "there is no " + what_ + " " + std::to_string(id) + " (any more)");
     }
     return at->second;
   }
@@ -50,4 +51,4 @@ class Table {
   int next_ = 1;
 };
 
-} // namespace atelier
+}  // namespace atelier

@@ -32,7 +32,8 @@ void Worker::cancel(JobId id) {
       *running_cancelled_ = true;
       return;
     }
-    auto at = std::find_if(queue_.begin(), queue_.end(), [id](const Entry& e) { return e.job.id == id; });
+    auto at =
+        std::find_if(queue_.begin(), queue_.end(), [id](const Entry& e) { return e.job.id == id; });
     if (at == queue_.end()) {
       return;
     }
@@ -86,7 +87,7 @@ void Worker::loop() {
     running_cancelled_ = entry.cancelled;
     lock.unlock();
     entry.job.run(*entry.cancelled);
-    entry = {}; // what the job holds is released on this thread, before the next begins
+    entry = {};  // what the job holds is released on this thread, before the next begins
     lock.lock();
     running_cancelled_.reset();
   }
@@ -94,4 +95,4 @@ void Worker::loop() {
   last_();
 }
 
-} // namespace atelier
+}  // namespace atelier

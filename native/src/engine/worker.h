@@ -63,4 +63,4 @@ class Worker {
   std::thread thread_;
 };
 
-} // namespace atelier
+}  // namespace atelier

@@ -13,14 +13,16 @@ TEST_CASE("jobs run in order on one thread and the last one ends it") {
   std::vector<std::thread::id> threads;
   std::promise<void> third;
   for (int i = 1; i <= 3; i++) {
-    worker.post({static_cast<JobId>(i), [&, i](const CancelFlag&) {
-                   order.push_back(i);
-                   threads.push_back(std::this_thread::get_id());
-                   if (i == 3) {
-                     third.set_value();
-                   }
-                 },
-                 [] {}});
+    worker.post(
+        {static_cast<JobId>(i),
+         [&, i](const CancelFlag&) {
+           order.push_back(i);
+           threads.push_back(std::this_thread::get_id());
+           if (i == 3) {
+             third.set_value();
+           }
+         },
+         [] {}});
   }
   third.get_future().wait();
   bool last = false;
@@ -37,14 +39,16 @@ TEST_CASE("a waiting job is dropped, a running one is told") {
   Worker worker;
   std::promise<void> begun, stopped;
   bool dropped = false, ran = false;
-  worker.post({1, [&](const CancelFlag& cancelled) {
-                 begun.set_value();
-                 while (!cancelled) {
-                   std::this_thread::yield();
-                 }
-                 stopped.set_value();
-               },
-               [] {}});
+  worker.post(
+      {1,
+       [&](const CancelFlag& cancelled) {
+         begun.set_value();
+         while (!cancelled) {
+           std::this_thread::yield();
+         }
+         stopped.set_value();
+       },
+       [] {}});
   worker.post({2, [&](const CancelFlag&) { ran = true; }, [&] { dropped = true; }});
   begun.get_future().wait();
   CHECK(worker.jobs() == 2);
@@ -62,13 +66,15 @@ TEST_CASE("closing drops what waits and stops what runs") {
   std::promise<void> begun;
   int dropped = 0;
   Worker worker;
-  worker.post({1, [&](const CancelFlag& cancelled) {
-                 begun.set_value();
-                 while (!cancelled) {
-                   std::this_thread::yield();
-                 }
-               },
-               [] {}});
+  worker.post(
+      {1,
+       [&](const CancelFlag& cancelled) {
+         begun.set_value();
+         while (!cancelled) {
+           std::this_thread::yield();
+         }
+       },
+       [] {}});
   worker.post({2, [](const CancelFlag&) {}, [&] { dropped++; }});
   begun.get_future().wait();
   worker.close([] {});

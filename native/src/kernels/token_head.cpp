@@ -35,7 +35,8 @@ ATELIER_CLONES float row_max(const float* l, int V) {
 }
 
 // Sums of e^(l - m) and of e^(l - m) (l - m); the exponentials themselves where `p` is given.
-ATELIER_CLONES void row_sums(const float* l, int V, float m, float* p, float* sum, float* weighted) {
+ATELIER_CLONES void
+row_sums(const float* l, int V, float m, float* p, float* sum, float* weighted) {
   F sums = {}, weights = {};
   for (int v = 0; v < V; v += lanes) {
     const int n = std::min(lanes, V - v);
@@ -43,7 +44,7 @@ ATELIER_CLONES void row_sums(const float* l, int V, float m, float* p, float* su
     if (n == lanes) {
       vec::load(x, l + v);
     } else {
-      vec::load_part(x, l + v, n, m - 1000.0f); // its exponential is 0
+      vec::load_part(x, l + v, n, m - 1000.0f);  // its exponential is 0
     }
     x = x - m;
     F e = x;
@@ -67,7 +68,8 @@ ATELIER_CLONES void row_scale(float* p, int V, float by) {
 }
 
 // d = -p (g + h (log p + entropy)); the target's own g is added by the caller.
-ATELIER_CLONES void row_backward(const float* l, int V, float lse, float g, float h, float entropy, float* d) {
+ATELIER_CLONES void
+row_backward(const float* l, int V, float lse, float g, float h, float entropy, float* d) {
   for (int v = 0; v < V; v += lanes) {
     const int n = std::min(lanes, V - v);
     F x;
@@ -92,7 +94,7 @@ int rows_at_once(int V) {
   return std::max(1, 16384 / V);
 }
 
-} // namespace
+}  // namespace
 
 TokenHead token_head_plain(const mx::array& logits, const mx::array& targets, bool with_p) {
   auto lse = mx::logsumexp(logits, -1);
@@ -110,7 +112,8 @@ TokenHead token_head_cpu(const mx::array& logits, const mx::array& targets, bool
   kernel.run = [C, V](const Arrays& in, Arrays& out) {
     const float* logits = in[0].data<float>();
     const int32_t* targets = in[1].data<int32_t>();
-    float *logp = out[0].data<float>(), *lse = out[1].data<float>(), *entropy = out[2].data<float>();
+    float *logp = out[0].data<float>(), *lse = out[1].data<float>(),
+          *entropy = out[2].data<float>();
     float* p = out.size() > 3 ? out[3].data<float>() : nullptr;
     parallel_for(C, rows_at_once(V), [&](int begin, int end) {
       for (int c = begin; c < end; c++) {
@@ -171,7 +174,11 @@ mx::array token_head_backward_cpu(
       }
     });
   };
-  Arrays in{mx::contiguous(logits), mx::contiguous(targets), mx::contiguous(forward.lse), mx::contiguous(g.logp)};
+  Arrays in{
+      mx::contiguous(logits),
+      mx::contiguous(targets),
+      mx::contiguous(forward.lse),
+      mx::contiguous(g.logp)};
   if (g.entropy) {
     in.push_back(mx::contiguous(forward.entropy));
     in.push_back(mx::contiguous(*g.entropy));
@@ -179,4 +186,4 @@ mx::array token_head_backward_cpu(
   return apply(std::move(kernel), std::move(in), {{C, V}})[0];
 }
 
-} // namespace atelier
+}  // namespace atelier

@@ -36,4 +36,4 @@ mx::array token_head_backward_cpu(
     const TokenHead& forward,
     const TokenHeadCotangents& g);
 
-} // namespace atelier
+}  // namespace atelier

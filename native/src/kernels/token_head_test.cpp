@@ -12,7 +12,7 @@ float largest_difference(const mx::array& a, const mx::array& b) {
   return mx::max(mx::abs(a - b)).item<float>();
 }
 
-} // namespace
+}  // namespace
 
 TEST_CASE("token head kernels equal their plain twins") {
   for (int V : {1, 7, 16, 50, 1000}) {

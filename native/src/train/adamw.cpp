@@ -53,4 +53,4 @@ std::vector<mx::array> adamw_update(
   return result;
 }
 
-} // namespace atelier
+}  // namespace atelier

@@ -41,4 +41,4 @@ std::vector<mx::array> adamw_update(
 /** min(1, max_norm / (norm + 1e-6)), as torch. */
 double clip_coefficient(double norm, double max_norm);
 
-} // namespace atelier
+}  // namespace atelier

@@ -26,7 +26,7 @@ mx::array numbers(const Json& json) {
   return mx::array(flat.begin(), {static_cast<int>(flat.size())}, mx::float32);
 }
 
-} // namespace
+}  // namespace
 
 TEST_CASE("AdamW equals torch's, with clipping and schedules") {
   const Json file = fixture_json("optim/adamw.json");
@@ -35,7 +35,7 @@ TEST_CASE("AdamW equals torch's, with clipping and schedules") {
   for (const Json& c : file["cases"]) {
     const Json& config = c["config"];
     if (config.contains("optimizer")) {
-      continue; // SGD, Adam with L2: not offered
+      continue;  // SGD, Adam with L2: not offered
     }
     run++;
     CAPTURE(c["name"].get<std::string>());
@@ -45,8 +45,11 @@ TEST_CASE("AdamW equals torch's, with clipping and schedules") {
     for (const auto& name : names) {
       params.push_back(numbers(file["params"][name]));
       const Json& decay = config["weight_decay"];
-      specs.push_back({config["betas"][0], config["betas"][1], config["eps"],
-                       decay.is_object() ? decay[name].get<double>() : decay.get<double>()});
+      specs.push_back(
+          {config["betas"][0],
+           config["betas"][1],
+           config["eps"],
+           decay.is_object() ? decay[name].get<double>() : decay.get<double>()});
       states.push_back(adamw_state({params.back()}));
     }
     for (size_t step = 0; step < c["expected_per_step"].size(); step++) {
@@ -57,9 +60,11 @@ TEST_CASE("AdamW equals torch's, with clipping and schedules") {
       }
       double norm = global_norm(grads).item<float>();
       CHECK(norm == doctest::Approx(want["grad_norm_before_clip"].get<double>()).epsilon(1e-6));
-      double scale = config.contains("max_grad_norm") ? clip_coefficient(norm, config["max_grad_norm"]) : 1.0;
+      double scale =
+          config.contains("max_grad_norm") ? clip_coefficient(norm, config["max_grad_norm"]) : 1.0;
       for (size_t i = 0; i < names.size(); i++) {
-        params[i] = adamw_update(specs[i], {params[i]}, {grads[i]}, want["lr"], scale, states[i])[0];
+        params[i] =
+            adamw_update(specs[i], {params[i]}, {grads[i]}, want["lr"], scale, states[i])[0];
         CHECK(excess(params[i], numbers(want["params"][names[i]]), 1e-6, 0) <= 1);
       }
     }

@@ -2,7 +2,11 @@
 
 namespace atelier {
 
-TokenStats forward_stats(const Model& model, const Bound& bound, const PaddedBatch& batch, HeadOptions options) {
+TokenStats forward_stats(
+    const Model& model,
+    const Bound& bound,
+    const PaddedBatch& batch,
+    HeadOptions options) {
   if (batch.place_T.empty()) {
     auto none = mx::zeros({0}, mx::float32);
     return {none, options.entropy ? std::optional(none) : std::nullopt};
@@ -26,4 +30,4 @@ Buckets training_buckets() {
   return mx::default_device() == mx::Device::cpu ? Buckets{} : Buckets{128, 8};
 }
 
-} // namespace atelier
+}  // namespace atelier

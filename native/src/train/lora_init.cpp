@@ -6,7 +6,8 @@
 
 namespace atelier {
 
-Adapter init_adapter(const LoraConfig& config, const std::vector<LinearModule>& modules, uint64_t seed) {
+Adapter
+init_adapter(const LoraConfig& config, const std::vector<LinearModule>& modules, uint64_t seed) {
   Adapter adapter{lora_sites(config, modules), {}};
   for (size_t i = 0; i < modules.size(); i++) {
     const auto& module = modules[i];
@@ -26,4 +27,4 @@ Adapter init_adapter(const LoraConfig& config, const std::vector<LinearModule>& 
   return adapter;
 }
 
-} // namespace atelier
+}  // namespace atelier

@@ -28,7 +28,7 @@ std::vector<int32_t> own_trajectories(size_t rows) {
   return result;
 }
 
-} // namespace
+}  // namespace
 
 mx::array number_array(const std::vector<float>& values, const std::string& shape) {
   if (shape == "scalar" && values.size() == 1) {
@@ -39,12 +39,15 @@ mx::array number_array(const std::vector<float>& values, const std::string& shap
 
 program::Counts count_all(int trajectories, const std::vector<int32_t>& groups) {
   if (!groups.empty() && groups.size() != static_cast<size_t>(trajectories)) {
-    fail("groups has " + std::to_string(groups.size()) + " entries for " + std::to_string(trajectories) +
-         " trajectories");
+    fail(
+        "groups has " + std::to_string(groups.size()) + " entries for " +
+        std::to_string(trajectories) + " trajectories");
   }
   program::Counts counts;
   counts.sequences = trajectories;
-  counts.groups = groups.empty() ? 1.0 : static_cast<double>(std::set<int32_t>(groups.begin(), groups.end()).size());
+  counts.groups = groups.empty()
+                      ? 1.0
+                      : static_cast<double>(std::set<int32_t>(groups.begin(), groups.end()).size());
   return counts;
 }
 
@@ -69,8 +72,9 @@ Objective::Objective(
     skip_.assign(layout_.trajectories, 0);
   }
   if (skip_.size() != static_cast<size_t>(layout_.trajectories)) {
-    fail("skip has " + std::to_string(skip_.size()) + " entries for " + std::to_string(layout_.trajectories) +
-         " trajectories");
+    fail(
+        "skip has " + std::to_string(skip_.size()) + " entries for " +
+        std::to_string(layout_.trajectories) + " trajectories");
   }
   bool skips = std::any_of(skip_.begin(), skip_.end(), [](uint8_t s) { return s != 0; });
   if (skips && (program_.unit() != 1 || !program_.prepass_quantities().empty())) {
@@ -99,7 +103,8 @@ bool Objective::prepass_needs(const std::string& quantity) const {
 }
 
 std::vector<std::vector<int>> Objective::units() const {
-  int each = program_.unit() == 0 ? std::max(1, static_cast<int>(counts_.sequences)) : program_.unit();
+  int each =
+      program_.unit() == 0 ? std::max(1, static_cast<int>(counts_.sequences)) : program_.unit();
   std::map<int, std::vector<int>> by_unit;
   for (size_t row = 0; row < trajectories_.size(); row++) {
     if (!skip_[trajectories_[row]]) {
@@ -116,7 +121,8 @@ std::vector<std::vector<int>> Objective::units() const {
 void Objective::prepass(const Numbers& made) {
   program::Arrays arrays;
   for (const auto& input : program_.inputs()) {
-    if (auto given = inputs_.find(input.name); given != inputs_.end() && input.from != program::Source::engine) {
+    if (auto given = inputs_.find(input.name);
+        given != inputs_.end() && input.from != program::Source::engine) {
       arrays.emplace(input.name, number_array(given->second, input.shape));
     }
   }
@@ -174,8 +180,9 @@ MicroInputs Objective::slice(const MicroBatch& batch) const {
   return micro;
 }
 
-program::Value Objective::evaluate(const program::Arrays& inputs, const program::Layout& layout) const {
+program::Value Objective::evaluate(const program::Arrays& inputs, const program::Layout& layout)
+    const {
   return program_.evaluate(inputs, layout, scalars_);
 }
 
-} // namespace atelier
+}  // namespace atelier

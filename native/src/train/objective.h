@@ -61,11 +61,11 @@ class Objective {
   std::vector<int32_t> targets_;
   std::vector<int64_t> offsets_;
   std::vector<int32_t> trajectories_;
-  Numbers inputs_;
   std::vector<uint8_t> skip_;
+  Numbers inputs_;
   program::Layout layout_;
   program::Counts counts_;
   std::vector<double> scalars_;
 };
 
-} // namespace atelier
+}  // namespace atelier

@@ -20,7 +20,9 @@ void add(Params& tensors, const std::string& prefix, const Params& values) {
 
 Params take(const Params& tensors, const std::string& prefix) {
   Params values;
-  for (auto at = tensors.lower_bound(prefix); at != tensors.end() && at->first.rfind(prefix, 0) == 0; ++at) {
+  for (auto at = tensors.lower_bound(prefix);
+       at != tensors.end() && at->first.rfind(prefix, 0) == 0;
+       ++at) {
     values.emplace(at->first.substr(prefix.size()), at->second);
   }
   return values;
@@ -31,12 +33,14 @@ int64_t read_steps(const std::string& file) {
   auto at = metadata.find(steps_key);
   if (at == metadata.end() || at->second.empty() || at->second.size() > 15 ||
       at->second.find_first_not_of("0123456789") != std::string::npos) {
-    throw Error(ErrorCode::invalid_file, file + ": its metadata has no count '" + steps_key + "'; not an optimiser's file");
+    throw Error(
+        ErrorCode::invalid_file,
+        file + ": its metadata has no count '" + steps_key + "'; not an optimiser's file");
   }
   return std::stoll(at->second);
 }
 
-} // namespace
+}  // namespace
 
 Optimizer::Optimizer(Trainable what, const AdamWSpec& how)
     : trainable(std::move(what)), spec(how), state(adamw_state(trainable.masters())) {}
@@ -67,4 +71,4 @@ void load_optimizer(Optimizer& o, const std::string& file) {
   o.state = std::move(state);
 }
 
-} // namespace atelier
+}  // namespace atelier

@@ -25,4 +25,4 @@ void save_optimizer(const Optimizer& optimizer, const std::string& file);
 /** Throws invalid_file where the file is not this optimiser's; then nothing has changed. */
 void load_optimizer(Optimizer& optimizer, const std::string& file);
 
-} // namespace atelier
+}  // namespace atelier

@@ -24,18 +24,22 @@ void Rows::check(const char* field, int vocabulary, int context) const {
   int64_t total = 0;
   for (size_t i = 0; i < lengths.size(); i++) {
     if (lengths[i] < 1 || lengths[i] > context) {
-      fail(".lengths[" + std::to_string(i) + "] is " + std::to_string(lengths[i]) +
-           "; a row has 1 to " + std::to_string(context) + " tokens (the model's context)");
+      fail(
+          ".lengths[" + std::to_string(i) + "] is " + std::to_string(lengths[i]) +
+          "; a row has 1 to " + std::to_string(context) + " tokens (the model's context)");
     }
     total += lengths[i];
   }
   if (total != static_cast<int64_t>(ids.size())) {
-    fail(".ids has " + std::to_string(ids.size()) + " entries but lengths add up to " + std::to_string(total));
+    fail(
+        ".ids has " + std::to_string(ids.size()) + " entries but lengths add up to " +
+        std::to_string(total));
   }
   for (size_t i = 0; i < ids.size(); i++) {
     if (ids[i] < 0 || ids[i] >= vocabulary) {
-      fail(".ids[" + std::to_string(i) + "] is " + std::to_string(ids[i]) + "; the vocabulary has " +
-           std::to_string(vocabulary) + " tokens");
+      fail(
+          ".ids[" + std::to_string(i) + "] is " + std::to_string(ids[i]) + "; the vocabulary has " +
+          std::to_string(vocabulary) + " tokens");
     }
   }
 }
@@ -61,7 +65,7 @@ int bucket_step(int longest, const Buckets& buckets) {
   return round_up(std::max(1, (longest + buckets.shapes - 1) / buckets.shapes), buckets.multiple);
 }
 
-} // namespace
+}  // namespace
 
 std::vector<MicroBatch> plan_batches(
     const std::vector<std::vector<int>>& units,
@@ -76,17 +80,21 @@ std::vector<MicroBatch> plan_batches(
   }
   std::vector<int> order(units.size());
   std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return longest[a] > longest[b]; });
+  std::stable_sort(
+      order.begin(), order.end(), [&](int a, int b) { return longest[a] > longest[b]; });
   int step = units.empty() ? 1 : bucket_step(longest[order[0]], buckets);
 
   std::vector<MicroBatch> batches;
   for (int u : order) {
     int length = round_up(longest[u], step);
-    bool fits = !batches.empty() && batches.back().length == length &&
+    bool fits =
+        !batches.empty() && batches.back().length == length &&
         static_cast<int64_t>(batches.back().rows.size() + units[u].size()) * length <= max_tokens;
     // On the CPU (step 1) a shorter row joins a longer batch: fewer, fuller products beat less padding.
     if (!fits && !batches.empty() && step == 1) {
-      fits = static_cast<int64_t>(batches.back().rows.size() + units[u].size()) * batches.back().length <= max_tokens;
+      fits = static_cast<int64_t>(batches.back().rows.size() + units[u].size()) *
+                 batches.back().length <=
+             max_tokens;
     }
     if (!fits) {
       batches.push_back({{}, length});
@@ -120,4 +128,4 @@ PaddedBatch pad(const Rows& rows, const RowOffsets& offsets, const MicroBatch& b
       std::move(place)};
 }
 
-} // namespace atelier
+}  // namespace atelier

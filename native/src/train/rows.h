@@ -62,4 +62,4 @@ struct PaddedBatch {
 
 PaddedBatch pad(const Rows& rows, const RowOffsets& offsets, const MicroBatch& batch);
 
-} // namespace atelier
+}  // namespace atelier

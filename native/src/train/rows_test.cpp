@@ -18,7 +18,7 @@ std::vector<std::vector<int>> each_alone(int rows) {
   return units;
 }
 
-} // namespace
+}  // namespace
 
 TEST_CASE("micro-batches hold every row once and keep to the limit") {
   std::vector<int32_t> targets{5, 1, 9, 9, 0, 3, 7, 2};
@@ -27,7 +27,8 @@ TEST_CASE("micro-batches hold every row once and keep to the limit") {
       std::vector<int> seen;
       for (const auto& batch : plan_batches(each_alone(8), targets, limit, buckets)) {
         seen.insert(seen.end(), batch.rows.begin(), batch.rows.end());
-        CHECK((batch.rows.size() == 1 || static_cast<int>(batch.rows.size()) * batch.length <= limit));
+        CHECK((
+            batch.rows.size() == 1 || static_cast<int>(batch.rows.size()) * batch.length <= limit));
         CHECK(batch.length % buckets.multiple == 0);
         for (int row : batch.rows) {
           CHECK(targets[row] <= batch.length);
@@ -53,7 +54,8 @@ TEST_CASE("a GPU's lengths come in few shapes") {
   for (int i = 1; i <= 2000; i += 7) {
     targets.push_back(i);
   }
-  auto batches = plan_batches(each_alone(static_cast<int>(targets.size())), targets, 4096, {128, 8});
+  auto batches =
+      plan_batches(each_alone(static_cast<int>(targets.size())), targets, 4096, {128, 8});
   std::vector<int> lengths;
   for (const auto& batch : batches) {
     lengths.push_back(batch.length);
@@ -65,9 +67,13 @@ TEST_CASE("a GPU's lengths come in few shapes") {
 
 TEST_CASE("wrong rows are refused by name") {
   CHECK_THROWS_WITH_AS(
-      (Rows{{1, 2, 3}, {2}}.check("rows", 10, 10)), "rows.ids has 3 entries but lengths add up to 2", Error);
+      (Rows{{1, 2, 3}, {2}}.check("rows", 10, 10)),
+      "rows.ids has 3 entries but lengths add up to 2",
+      Error);
   CHECK_THROWS_WITH_AS(
-      (Rows{{1, 12}, {2}}.check("rows", 10, 10)), "rows.ids[1] is 12; the vocabulary has 10 tokens", Error);
+      (Rows{{1, 12}, {2}}.check("rows", 10, 10)),
+      "rows.ids[1] is 12; the vocabulary has 10 tokens",
+      Error);
   CHECK_THROWS_AS((Rows{{1}, {0, 1}}.check("rows", 10, 10)), Error);
   CHECK_THROWS_AS((Rows{{1, 1, 1}, {3}}.check("rows", 10, 2)), Error);
 }

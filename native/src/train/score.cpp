@@ -26,6 +26,7 @@ Scores score(
   HeadOptions head;
   head.temperature = options.temperature;
   head.entropy = options.entropy;
+  head.gradient = false;
   for (const auto& micro : plan_batches(units, targets, options.micro_tokens, training_buckets())) {
     if (cancelled) {
       throw Error(ErrorCode::cancelled, "score: cancelled");
@@ -44,4 +45,4 @@ Scores score(
   return result;
 }
 
-} // namespace atelier
+}  // namespace atelier

@@ -28,4 +28,4 @@ Scores score(
     const ScoreOptions& options,
     const std::atomic<bool>& cancelled);
 
-} // namespace atelier
+}  // namespace atelier

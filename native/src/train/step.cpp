@@ -20,7 +20,11 @@ Numbers made_for_prepass(
   }
   ScoreOptions options{request.temperature, entropy, request.micro_tokens};
   auto scores = score(
-      *trainable.model().model, trainable.bind(trainable.masters()), request.rows, options, cancelled);
+      *trainable.model().model,
+      trainable.bind(trainable.masters()),
+      request.rows,
+      options,
+      cancelled);
   Numbers made{{"logp", std::move(scores.logp)}};
   if (entropy) {
     made.emplace("entropy", std::move(scores.entropy));
@@ -28,7 +32,8 @@ Numbers made_for_prepass(
   return made;
 }
 
-HeadOptions head_options(const Trainable& trainable, const Objective& objective, const StepRequest& request) {
+HeadOptions
+head_options(const Trainable& trainable, const Objective& objective, const StepRequest& request) {
   HeadOptions head;
   head.temperature = request.temperature;
   head.train_head = trainable.trains_head();
@@ -53,7 +58,7 @@ std::vector<mx::array> zeros_like(const std::vector<mx::array>& arrays) {
   return zeros;
 }
 
-} // namespace
+}  // namespace
 
 Gradients gradients(
     const Trainable& trainable,
@@ -69,8 +74,8 @@ Gradients gradients(
   auto arguments = all_arguments(masters.size());
   RowOffsets offsets(request.rows);
   Gradients result;
-  for (const auto& micro :
-       plan_batches(objective.units(), request.rows.targets(), request.micro_tokens, training_buckets())) {
+  for (const auto& micro : plan_batches(
+           objective.units(), request.rows.targets(), request.micro_tokens, training_buckets())) {
     if (cancelled) {
       throw Error(ErrorCode::cancelled, "step: cancelled");
     }
@@ -115,9 +120,15 @@ Gradients gradients(
   return result;
 }
 
-StepResult train_step(Optimizer& optimizer, const StepRequest& request, const std::atomic<bool>& cancelled) {
+StepResult
+train_step(Optimizer& optimizer, const StepRequest& request, const std::atomic<bool>& cancelled) {
   Objective objective(
-      request.program, request.rows.targets(), request.trajectories, request.groups, request.skip, request.inputs);
+      request.program,
+      request.rows.targets(),
+      request.trajectories,
+      request.groups,
+      request.skip,
+      request.inputs);
   auto grads = gradients(optimizer.trainable, objective, request, cancelled);
   StepResult result;
   result.loss = grads.loss;
@@ -129,11 +140,17 @@ StepResult train_step(Optimizer& optimizer, const StepRequest& request, const st
   if (!std::isfinite(result.loss) || !std::isfinite(result.grad_norm)) {
     return result;
   }
-  double scale = request.max_grad_norm ? clip_coefficient(result.grad_norm, *request.max_grad_norm) : 1.0;
+  double scale =
+      request.max_grad_norm ? clip_coefficient(result.grad_norm, *request.max_grad_norm) : 1.0;
   // A copy: an update that fails halfway (memory) has changed nothing.
   auto state = optimizer.state;
   auto masters = adamw_update(
-      optimizer.spec, optimizer.trainable.masters(), grads.by_master, request.learning_rate, scale, state);
+      optimizer.spec,
+      optimizer.trainable.masters(),
+      grads.by_master,
+      request.learning_rate,
+      scale,
+      state);
   auto wanted = masters;
   wanted.insert(wanted.end(), state.m.begin(), state.m.end());
   wanted.insert(wanted.end(), state.v.begin(), state.v.end());
@@ -144,4 +161,4 @@ StepResult train_step(Optimizer& optimizer, const StepRequest& request, const st
   return result;
 }
 
-} // namespace atelier
+}  // namespace atelier

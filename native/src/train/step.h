@@ -54,6 +54,7 @@ Gradients gradients(
     const std::atomic<bool>& cancelled);
 
 /** Forward, backward, clip, update. */
-StepResult train_step(Optimizer& optimizer, const StepRequest& request, const std::atomic<bool>& cancelled);
+StepResult
+train_step(Optimizer& optimizer, const StepRequest& request, const std::atomic<bool>& cancelled);
 
-} // namespace atelier
+}  // namespace atelier

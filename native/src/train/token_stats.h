@@ -17,6 +17,8 @@ struct HeadOptions {
   bool entropy = false;
   /** The entropy is differentiable; otherwise it is a number to look at. */
   bool entropy_gradient = false;
+  /** False: nothing will be differentiated. */
+  bool gradient = true;
 };
 
 /** f32 [T] each; entropy in nats, present where it was asked for. */
@@ -40,4 +42,4 @@ TokenStats token_stats(
 /** As many rows as keep one chunk's logits at or under `bytes`; at least 16. */
 int head_chunk(int vocabulary, size_t bytes);
 
-} // namespace atelier
+}  // namespace atelier

@@ -63,24 +63,36 @@ uint64_t growth_of_peak(const Problem& p, const HeadOptions& options) {
   return mx::get_peak_memory() - before;
 }
 
-} // namespace
+}  // namespace
 
 TEST_CASE("token statistics and their gradients equal the plain formula in float64") {
   struct Case {
     bool train_head, entropy, entropy_gradient;
     float temperature;
   };
-  for (const Case& c : {Case{false, true, false, 1.0f}, Case{false, true, true, 1.0f}, Case{true, true, true, 1.0f},
-                        Case{true, false, false, 0.7f}, Case{false, false, false, 0.7f}, Case{true, true, true, 1.5f}}) {
+  for (const Case& c :
+       {Case{false, true, false, 1.0f},
+        Case{false, true, true, 1.0f},
+        Case{true, true, true, 1.0f},
+        Case{true, false, false, 0.7f},
+        Case{false, false, false, 0.7f},
+        Case{true, true, true, 1.5f}}) {
     for (uint64_t seed = 0; seed < 5; seed++) {
       auto p = problem(29, 24, 50, seed);
-      HeadOptions o{8, c.temperature, c.train_head, c.entropy, c.entropy_gradient}; // the last chunk is short
+      HeadOptions o{
+          8,
+          c.temperature,
+          c.train_head,
+          c.entropy,
+          c.entropy_gradient};  // the last chunk is short
       auto value = [&](const Arrays& in) {
         auto s = token_stats(in[0], in[1], p.targets_T, o);
         auto sum = mx::sum(s.logp * p.on_logp_T);
         return Arrays{c.entropy_gradient ? sum + mx::sum(*s.entropy * p.on_entropy_T) : sum};
       };
-      auto reference = [&](const Arrays& in) { return Arrays{expected(p, in, c.temperature, c.entropy_gradient)}; };
+      auto reference = [&](const Arrays& in) {
+        return Arrays{expected(p, in, c.temperature, c.entropy_gradient)};
+      };
       std::vector<int> arguments = c.train_head ? std::vector<int>{0, 1} : std::vector<int>{0};
       auto got = mx::value_and_grad(value, arguments)({p.hidden_TD, p.head_VD});
       Arrays doubles{mx::astype(p.hidden_TD, mx::float64), mx::astype(p.head_VD, mx::float64)};

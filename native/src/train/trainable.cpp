@@ -8,9 +8,11 @@ namespace {
 // As PEFT's files name an adapter's tensors.
 const std::string peft_prefix = "base_model.model.";
 
-} // namespace
+}  // namespace
 
-Trainable Trainable::of_adapter(std::shared_ptr<LoadedModel> model, std::shared_ptr<Adapter> adapter) {
+Trainable Trainable::of_adapter(
+    std::shared_ptr<LoadedModel> model,
+    std::shared_ptr<Adapter> adapter) {
   Trainable t;
   for (const auto& [name, array] : adapter->params) {
     t.names_.push_back(name);
@@ -40,7 +42,8 @@ Bound Trainable::bind(const std::vector<mx::array>& masters) const {
   if (!adapter_) {
     return {std::move(named), {}};
   }
-  return {model_->weights, stack_lora(model_->model->linears(), adapter_->sites, named, model_->dtype)};
+  return {
+      model_->weights, stack_lora(model_->model->linears(), adapter_->sites, named, model_->dtype)};
 }
 
 void Trainable::assign(std::vector<mx::array> masters) {
@@ -72,7 +75,8 @@ std::vector<mx::array> Trainable::in_order(const Params& values, const std::stri
       throw Error(ErrorCode::invalid_file, file + ": no values for '" + name + "'");
     }
     if (found->second.shape() != array.shape()) {
-      throw Error(ErrorCode::invalid_file, file + ": '" + name + "' has another shape than the parameter");
+      throw Error(
+          ErrorCode::invalid_file, file + ": '" + name + "' has another shape than the parameter");
     }
   }
   if (values.size() != expected.size()) {
@@ -86,4 +90,4 @@ std::vector<mx::array> Trainable::in_order(const Params& values, const std::stri
   return result;
 }
 
-} // namespace atelier
+}  // namespace atelier

@@ -55,4 +55,4 @@ class Trainable {
   std::vector<mx::array> masters_;
 };
 
-} // namespace atelier
+}  // namespace atelier
