@@ -60,10 +60,7 @@ export function engineError(error: unknown): EngineError {
 export function wrapEngine(native: NativeEngine, device: Device): Engine {
   let jobs = 0;
 
-  async function run<Result>(
-    verb: (job: number) => Promise<Result>,
-    signal?: AbortSignal,
-  ): Promise<Result> {
+  async function run<Result>(verb: (job: number) => Promise<Result>, signal?: AbortSignal): Promise<Result> {
     if (signal?.aborted) throw new EngineError('cancelled', 'cancelled before it began');
     const job = ++jobs;
     const cancel = () => native.cancel(job);

@@ -35,7 +35,9 @@ process.exit(proof.conformance.failed.length === 0 && proof.grpo.steps.length ==
 /** In a process of its own: the fixtures are f32, so TF32 has to be off before MLX is loaded. */
 function conformance(on: Device, items: string[]) {
   const source = import.meta.url.endsWith('.ts');
-  const program = fileURLToPath(new URL(source ? '../../conformance/run.ts' : './conformance.js', import.meta.url));
+  const program = fileURLToPath(
+    new URL(source ? '../../conformance/run.ts' : './conformance.js', import.meta.url),
+  );
   const args = [
     ...(source ? ['--import', 'tsx'] : []),
     program,
@@ -66,7 +68,11 @@ function conformance(on: Device, items: string[]) {
 async function threeSteps(on: Device) {
   const home = mkdtempSync(join(tmpdir(), 'atelier-proof-'));
   const local = await openLocal({ home, device: on });
-  const { id } = await local.client.runs.start({ ...demo, params: { ...demo.params, steps: 3 }, checkpointEvery: 3 });
+  const { id } = await local.client.runs.start({
+    ...demo,
+    params: { ...demo.params, steps: 3 },
+    checkpointEvery: 3,
+  });
   const steps: Record<string, number>[] = [];
   const evaluations: Record<string, number>[] = [];
   for await (const row of local.client.runs.follow({ id })) {

@@ -24,6 +24,32 @@ const colors = HighlightStyle.define([
   { tag: [tags.function(tags.variableName), tags.function(tags.propertyName)], class: 'code-function' },
 ]);
 
+/**
+ * Text put in place of a selection. Left to the browser, it would keep the selection's look in a style attribute,
+ * which the page's policy refuses and reports.
+ */
+const replaceSelection = EditorView.domEventHandlers({
+  beforeinput(event, view) {
+    const { from, to, empty } = view.state.selection.main;
+    const text = event.data;
+    if (
+      empty ||
+      text === null ||
+      event.isComposing ||
+      view.state.readOnly ||
+      !event.inputType.startsWith('insert')
+    )
+      return false;
+    event.preventDefault();
+    const insert = () => view.state.update(view.state.replaceSelection(text), { userEvent: 'input.type' });
+    const taken = view.state
+      .facet(EditorView.inputHandler)
+      .some((handle) => handle(view, from, to, text, insert));
+    if (!taken) view.dispatch(insert());
+    return true;
+  },
+});
+
 /** TypeScript or plain text; problems stand in the gutter and under the code. */
 export function CodeEditor({
   value,
@@ -59,6 +85,7 @@ export function CodeEditor({
           editable.of([EditorState.readOnly.of(readOnly)]),
           EditorView.contentAttributes.of({ 'aria-label': label }),
           EditorView.lineWrapping,
+          replaceSelection,
           EditorView.updateListener.of((update) => {
             if (update.docChanged) change.current?.(update.state.doc.toString());
           }),
