@@ -63,5 +63,6 @@ export async function buildNative(device, tools, { target } = {}) {
   if (target) args.push('--target', target);
   const fresh = !existsSync(join(dir, 'addon', 'atelier.node'));
   if (fresh) say(`building the engine for ${device} (first time: a minute or more)`);
-  await run(tools.cmake, args);
+  // With ccache: objects of another checkout are as good as ours.
+  await run(tools.cmake, args, { env: { CCACHE_BASEDIR: root, CCACHE_NOHASHDIR: '1' } });
 }
