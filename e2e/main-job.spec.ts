@@ -101,6 +101,8 @@ test('the main job: from a model to an exported adapter, with the real engine', 
 
   await test.step('chat with base and adapter side by side', async () => {
     await page.getByRole('link', { name: 'Chat' }).last().click();
+    await page.getByRole('button', { name: 'Sampling' }).click();
+    await page.getByLabel('Temperature').fill('0');
     await page.getByLabel('Message').fill('What is 478 + 367?');
     await page.getByLabel('Message').press('Enter');
     const replies = page.getByRole('region', { name: 'Conversation' }).getByRole('region');
@@ -115,11 +117,7 @@ test('the main job: from a model to an exported adapter, with the real engine', 
     await choose(page, 'Run', /GRPO|Sums/);
     await page.getByRole('button', { name: 'Export adapter' }).click();
     await expect(page.getByText('Written, read back and verified')).toBeVisible({ timeout: 2 * minutes });
-    const shown = await page
-      .getByText(/exports/)
-      .locator('code')
-      .first()
-      .innerText();
+    const shown = await page.locator('code', { hasText: '/exports/' }).first().innerText();
     const config = JSON.parse(
       await readFile(join(import.meta.dirname, '../resources/models/abacus/config.json'), 'utf8'),
     ) as { num_hidden_layers: number };

@@ -37,7 +37,7 @@ export function Connecting({ children }: { children: ReactNode }) {
 }
 
 function Retry({ at, onRetry }: { at: number; onRetry: () => void }) {
-  const [now, setNow] = useState(Date.now());
+  const [now, setNow] = useState(() => Date.now());
   useEffect(() => {
     const timer = setInterval(() => setNow(Date.now()), 500);
     return () => clearInterval(timer);

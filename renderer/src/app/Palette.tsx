@@ -35,7 +35,7 @@ function Finder({ onClose }: { onClose: () => void }) {
   const entries = useEntries();
   const [text, setText] = useState('');
   const [at, setAt] = useState(0);
-  const list = useRef<HTMLUListElement>(null);
+  const list = useRef<HTMLDivElement>(null);
   const found = useMemo(() => search(entries, text), [entries, text]);
   const current = Math.min(at, Math.max(0, found.length - 1));
   useEffect(() => {
@@ -69,23 +69,24 @@ function Finder({ onClose }: { onClose: () => void }) {
           event.preventDefault();
         }}
       />
-      <ul ref={list} id="palette-list" role="listbox" aria-label="Results" className={styles.list}>
+      <div ref={list} id="palette-list" role="listbox" aria-label="Results" className={styles.list}>
         {found.map((entry, index) => (
-          <li
+          <div
             key={entry.key}
             id={`palette-${index}`}
             role="option"
+            tabIndex={-1}
             aria-selected={index === current}
             className={classes(styles.entry, index === current && styles.on)}
             onPointerMove={() => setAt(index)}
-            onClick={() => choose(entry)}
+            onPointerUp={() => choose(entry)}
           >
             <entry.icon aria-hidden />
             <span className={styles.label}>{entry.label}</span>
             <span className={styles.note}>{entry.note}</span>
-          </li>
+          </div>
         ))}
-      </ul>
+      </div>
       {found.length === 0 && <p className={styles.none}>Nothing is called that.</p>}
     </>
   );

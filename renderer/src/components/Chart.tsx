@@ -1,11 +1,4 @@
-import {
-  memo,
-  useRef,
-  useSyncExternalStore,
-  type KeyboardEvent,
-  type PointerEvent,
-  type ReactNode,
-} from 'react';
+import { memo, useSyncExternalStore, type KeyboardEvent, type PointerEvent, type ReactNode } from 'react';
 import { Area, CartesianGrid, ComposedChart, Line, XAxis, YAxis } from 'recharts';
 import { axisTicks, formatTick } from './axis';
 import { formatNumber } from './format';
@@ -60,9 +53,6 @@ export function Chart(props: ChartProps) {
   const { title, help, unit = '', lines, points, domain, hover, onPick } = props;
   const format = props.format ?? formatNumber;
   const { ref, width, visible } = useSize();
-  const shown = useRef(points);
-  // a chart that is off screen keeps what it drew last
-  if (visible) shown.current = points;
   const inner = Math.max(1, width - LEFT - RIGHT);
   const span = domain[1] - domain[0] || 1;
   const toX = (step: number) => LEFT + ((step - domain[0]) / span) * inner;
@@ -94,6 +84,7 @@ export function Chart(props: ChartProps) {
         {props.note}
         <Readout lines={lines} hover={hover} valueAt={props.valueAt} format={format} last={last} />
       </figcaption>
+      {/* oxlint-disable-next-line jsx-a11y/no-noninteractive-element-interactions -- a group with a crosshair; the table view says the same without */}
       <div
         className={styles.plot}
         style={{ height: HEIGHT, cursor: onPick === undefined ? undefined : 'crosshair' }}
@@ -110,7 +101,8 @@ export function Chart(props: ChartProps) {
         {width > 0 && (
           <Drawing
             width={width}
-            points={shown.current}
+            visible={visible}
+            points={points}
             lines={lines}
             domain={domain}
             range={props.range}
@@ -133,15 +125,9 @@ export function Chart(props: ChartProps) {
   );
 }
 
-const Drawing = memo(function Drawing({
-  width,
-  points,
-  lines,
-  domain,
-  range,
-  band,
-  format,
-}: {
+interface CurvesProps {
+  /** On screen. */
+  visible: boolean;
   width: number;
   points: readonly ChartPoint[];
   lines: readonly LineSpec[];
@@ -149,7 +135,17 @@ const Drawing = memo(function Drawing({
   range: readonly [number, number] | undefined;
   band: readonly [string, string] | undefined;
   format: (value: number | null) => string;
-}) {
+}
+
+const Drawing = memo(
+  Curves,
+  (before, after) =>
+    // what is off screen keeps what it drew last
+    !after.visible ||
+    (Object.keys(after) as (keyof CurvesProps)[]).every((key) => Object.is(before[key], after[key])),
+);
+
+function Curves({ width, points, lines, domain, range, band, format }: CurvesProps) {
   return (
     <ComposedChart
       width={width}
@@ -172,7 +168,7 @@ const Drawing = memo(function Drawing({
       />
       <YAxis
         width={LEFT}
-        domain={range === undefined ? ['auto', 'auto'] : [range[0], range[1]]}
+        domain={range === undefined ? flatRange(points, lines) : [range[0], range[1]]}
         tickLine={false}
         axisLine={false}
         tickCount={4}
@@ -209,7 +205,20 @@ const Drawing = memo(function Drawing({
       ))}
     </ComposedChart>
   );
-});
+}
+
+/** A curve that does not move gets an axis around it; the library would make one of its own size up. */
+function flatRange(
+  points: readonly ChartPoint[],
+  lines: readonly LineSpec[],
+): [number, number] | ['auto', 'auto'] {
+  const values = lines
+    .flatMap((line) => points.map((point) => point[line.key]))
+    .filter((value) => typeof value === 'number');
+  const low = Math.min(...values);
+  if (values.length === 0 || low !== Math.max(...values)) return ['auto', 'auto'];
+  return low === 0 ? [0, 0.04] : low > 0 ? [0, 2 * low] : [2 * low, 0];
+}
 
 function Crosshair({ hover, toX }: { hover: Hover; toX: (step: number) => number }) {
   const step = useSyncExternalStore(hover.subscribe, hover.step);

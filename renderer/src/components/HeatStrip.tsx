@@ -76,6 +76,7 @@ export function HeatStrip({
   };
   const current = cells.find((cell) => cell.step === selected?.step && cell.row === selected.row);
   return (
+    // oxlint-disable-next-line jsx-a11y/no-noninteractive-element-interactions -- keys only move the choice; the stepper and list do the same
     <div
       ref={scroller}
       className={styles.scroller}

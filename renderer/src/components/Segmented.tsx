@@ -1,4 +1,4 @@
-import { useRef } from 'react';
+import { useRef, type KeyboardEvent } from 'react';
 import { classes } from './classes';
 import styles from './Segmented.module.css';
 
@@ -21,19 +21,14 @@ export function Segmented<V extends string>({
     onChange(options[next]!.value);
     root.current?.querySelectorAll<HTMLButtonElement>('[role=radio]')[next]?.focus();
   };
+  const keys = (event: KeyboardEvent) => {
+    if (event.key === 'ArrowRight' || event.key === 'ArrowDown') move(1);
+    else if (event.key === 'ArrowLeft' || event.key === 'ArrowUp') move(-1);
+    else return;
+    event.preventDefault();
+  };
   return (
-    <div
-      ref={root}
-      role="radiogroup"
-      aria-label={label}
-      className={styles.group}
-      onKeyDown={(event) => {
-        if (event.key === 'ArrowRight' || event.key === 'ArrowDown') move(1);
-        else if (event.key === 'ArrowLeft' || event.key === 'ArrowUp') move(-1);
-        else return;
-        event.preventDefault();
-      }}
-    >
+    <div ref={root} role="radiogroup" aria-label={label} className={styles.group}>
       {options.map((option) => (
         <button
           key={option.value}
@@ -44,6 +39,7 @@ export function Segmented<V extends string>({
           title={option.title}
           className={classes(styles.option, option.value === value && styles.on)}
           onClick={() => onChange(option.value)}
+          onKeyDown={keys}
         >
           {option.label}
         </button>

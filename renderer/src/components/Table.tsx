@@ -26,6 +26,7 @@ export function Table<R>({
   sticky = false,
   bare = false,
   dense = false,
+  scrolls = false,
 }: {
   label: string;
   columns: readonly ColumnSpec<R>[];
@@ -35,9 +36,14 @@ export function Table<R>({
   /** Without its own border: inside a panel. */
   bare?: boolean;
   dense?: boolean;
+  /** Wider than its place: the keyboard can scroll it. */
+  scrolls?: boolean;
 }) {
   return (
-    <div className={classes(styles.frame, bare && styles.bare)}>
+    <div
+      className={classes(styles.frame, bare && styles.bare)}
+      {...(scrolls ? { tabIndex: 0, role: 'region', 'aria-label': label } : {})}
+    >
       <table className={classes(styles.table, dense && styles.dense)} aria-label={label}>
         <thead className={sticky ? styles.sticky : undefined}>
           <tr>

@@ -1,4 +1,4 @@
-import { useRef } from 'react';
+import { useRef, type KeyboardEvent } from 'react';
 import { classes } from './classes';
 import styles from './Tabs.module.css';
 
@@ -22,17 +22,12 @@ export function Tabs<V extends string>({
     onChange(tabs[next]!.value);
     root.current?.querySelectorAll<HTMLButtonElement>('[role=tab]')[next]?.focus();
   };
+  const keys = (event: KeyboardEvent) => {
+    if (event.key === 'ArrowRight') move(1);
+    else if (event.key === 'ArrowLeft') move(-1);
+  };
   return (
-    <div
-      ref={root}
-      role="tablist"
-      aria-label={label}
-      className={styles.tabs}
-      onKeyDown={(event) => {
-        if (event.key === 'ArrowRight') move(1);
-        else if (event.key === 'ArrowLeft') move(-1);
-      }}
-    >
+    <div ref={root} role="tablist" aria-label={label} className={styles.tabs}>
       {tabs.map((tab) => (
         <button
           key={tab.value}
@@ -44,6 +39,7 @@ export function Tabs<V extends string>({
           tabIndex={tab.value === value ? 0 : -1}
           className={classes(styles.tab, tab.value === value && styles.on)}
           onClick={() => onChange(tab.value)}
+          onKeyDown={keys}
         >
           {tab.label}
           {tab.count !== undefined && <span className={styles.count}>{tab.count}</span>}

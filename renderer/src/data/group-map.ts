@@ -23,12 +23,11 @@ export interface GroupMap {
 export function useGroupMap(id: string, version: unknown): GroupMap {
   const client = useClient();
   const [map, setMap] = useState<GroupMap>({ groups: [], complete: false });
-  const [holder] = useState<{ groups: Group[]; loading: boolean; again: boolean }>(() => ({
+  const holder = useRef<{ groups: Group[]; loading: boolean; again: boolean }>({
     groups: [],
     loading: false,
     again: false,
-  }));
-
+  });
   const life = useRef<AbortController | null>(null);
   useEffect(() => {
     const control = new AbortController();
@@ -38,27 +37,28 @@ export function useGroupMap(id: string, version: unknown): GroupMap {
 
   useEffect(() => {
     const signal = life.current!.signal;
+    const state = holder.current;
     const load = async () => {
-      if (holder.loading) {
-        holder.again = true;
+      if (state.loading) {
+        state.again = true;
         return;
       }
-      holder.loading = true;
+      state.loading = true;
       try {
         do {
-          holder.again = false;
-          await extend(client, id, holder.groups, signal, (complete) =>
-            setMap({ groups: [...holder.groups], complete }),
+          state.again = false;
+          await extend(client, id, state.groups, signal, (complete) =>
+            setMap({ groups: [...state.groups], complete }),
           );
-        } while (holder.again && !signal.aborted);
+        } while (state.again && !signal.aborted);
       } catch {
         // the list beside it tells of a failure; the strip keeps what it has and goes on with the next version
       } finally {
-        holder.loading = false;
+        state.loading = false;
       }
     };
     void load();
-  }, [client, id, version, holder]);
+  }, [client, id, version]);
   return map;
 }
 

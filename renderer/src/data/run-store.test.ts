@@ -35,6 +35,7 @@ function scripted(...streams: ((after: number) => AsyncGenerator<FollowItem>)[])
 
 async function* forever(signal: AbortSignal): AsyncGenerator<FollowItem> {
   await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()));
+  yield* [];
 }
 
 test('after a lost connection it follows from its last seq and misses nothing', async () => {

@@ -171,7 +171,8 @@ export class RunStore {
 
   #change(part: Partial<RunView>): void {
     this.#next = { ...this.#next, ...part };
-    this.#viewTimer ??= setTimeout(() => {
+    if (this.#viewTimer !== undefined) return;
+    this.#viewTimer = setTimeout(() => {
       this.#viewTimer = undefined;
       this.#view = { ...this.#view, ...this.#next };
       this.#next = null;

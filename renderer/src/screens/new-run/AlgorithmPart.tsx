@@ -1,4 +1,4 @@
-import { useRef } from 'react';
+import { useRef, type KeyboardEvent } from 'react';
 import { ALGORITHMS } from '../../../../shared/algorithms';
 import { classes } from '../../components/classes';
 import { Section } from '../../components/Screen';
@@ -15,6 +15,12 @@ export function AlgorithmPart({ draft, set, problemAt }: PartProps) {
     set({ algorithm: ALGORITHMS[next]!.key });
     group.current?.querySelectorAll<HTMLButtonElement>('[role=radio]')[next]?.focus();
   };
+  const keys = (event: KeyboardEvent) => {
+    if (event.key === 'ArrowRight' || event.key === 'ArrowDown') move(1);
+    else if (event.key === 'ArrowLeft' || event.key === 'ArrowUp') move(-1);
+    else return;
+    event.preventDefault();
+  };
   return (
     <Section title="Algorithm">
       <div
@@ -23,12 +29,6 @@ export function AlgorithmPart({ draft, set, problemAt }: PartProps) {
         aria-label="Algorithm"
         data-path="algorithm"
         className={styles.cards}
-        onKeyDown={(event) => {
-          if (event.key === 'ArrowRight' || event.key === 'ArrowDown') move(1);
-          else if (event.key === 'ArrowLeft' || event.key === 'ArrowUp') move(-1);
-          else return;
-          event.preventDefault();
-        }}
       >
         {ALGORITHMS.map((algorithm) => {
           const on = algorithm.key === draft.algorithm;
@@ -41,6 +41,7 @@ export function AlgorithmPart({ draft, set, problemAt }: PartProps) {
               tabIndex={on ? 0 : -1}
               className={classes(styles.card, on && styles.on)}
               onClick={() => set({ algorithm: algorithm.key })}
+              onKeyDown={keys}
             >
               <span className={styles.name}>
                 {algorithm.label}

@@ -136,26 +136,15 @@ export function fromConfig(config: RunConfigInput): Draft {
 }
 
 /** Parts of a row that an algorithm reads. */
-export function partsOf(algorithm: string): readonly { part: keyof Mapping; label: string; help: string }[] {
+export function partsOf(algorithm: string): readonly { part: keyof Mapping; label: string }[] {
   const rollouts = algorithmByKey(algorithm)?.advantages !== undefined;
-  const prompt = { part: 'prompt', label: 'Prompt', help: 'What the model is asked' } as const;
+  const prompt = { part: 'prompt', label: 'Prompt' } as const;
   const messages = {
     part: 'messages',
     label: 'Messages',
-    help: 'A whole conversation, instead of a prompt',
   } as const;
-  const system = { part: 'system', label: 'System', help: 'Put before each prompt' } as const;
+  const system = { part: 'system', label: 'System' } as const;
   return rollouts
-    ? [
-        prompt,
-        { part: 'answer', label: 'Answer', help: 'Given to the reward to check against' },
-        messages,
-        system,
-      ]
-    : [
-        prompt,
-        { part: 'completion', label: 'Completion', help: 'The answer that is learnt' },
-        messages,
-        system,
-      ];
+    ? [prompt, { part: 'answer', label: 'Answer' }, messages, system]
+    : [prompt, { part: 'completion', label: 'Completion' }, messages, system];
 }

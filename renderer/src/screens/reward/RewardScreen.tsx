@@ -219,7 +219,6 @@ function NameDialog({
           {(ids) => (
             <TextInput
               {...ids}
-              autoFocus
               maxLength={120}
               value={name}
               onChange={(event) => setName(event.target.value)}

@@ -24,6 +24,7 @@ export function MetricTable({ store, algorithm }: { store: RunStore; algorithm: 
     <>
       <Table
         dense
+        scrolls
         label="Metrics by step"
         rows={rows}
         rowKey={(row) => row}
