@@ -22,7 +22,7 @@ export function costsOf(model: Pick<ModelInfo, 'weightBytes'>, rates: Rates, sha
   const limit = needs.maxNewTokens ?? 0;
   const length = Math.min(rates.meanLength, limit);
   const longest = Math.min(rates.longest, limit);
-  const trainRows = rollouts > 0 ? rollouts : needs.prompts;
+  const trainRows = (rollouts > 0 ? rollouts : needs.prompts) * rates.trainedShare;
   const rowTokens = Math.min(rates.rowTokens + length, needs.maxTokens ?? Infinity);
 
   const sampling = (prompts: number, answers: number) =>

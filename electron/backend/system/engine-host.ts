@@ -108,7 +108,8 @@ export class EngineHost {
 
   async #makeRoom(engine: Engine, bytes: number): Promise<void> {
     const idle: [string, Resident][] = [];
-    for (const [path, loading] of this.#resident) {
+    // those of now: the model that is being loaded joins them, and would wait for itself
+    for (const [path, loading] of [...this.#resident]) {
       const resident = await loading.catch(() => null);
       if (resident && resident.users === 0) idle.push([path, resident]);
     }
@@ -117,6 +118,7 @@ export class EngineHost {
       const { activeBytes, memoryLimitBytes } = await engine.stats();
       // half the limit is left to caches and activations
       if (activeBytes + bytes <= memoryLimitBytes / 2) return;
+      if (resident.users > 0) continue;
       this.#resident.delete(path);
       await engine.unloadModel(resident.info.id);
       await engine.clearCache();

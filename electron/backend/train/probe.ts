@@ -22,6 +22,8 @@ export interface Rates {
   longest: number;
   /** False where answers were cut off by the probe's time: lengths are then upper bounds. */
   complete: boolean;
+  /** Share of a step's rows that is trained; cut-off answers, say, may not be. */
+  trainedShare: number;
   /** Seconds of forward and backward, per token. */
   trainPerToken: number;
   /** Bytes above the resident ones: while sampling per row and token, while training per padded token. */
@@ -43,10 +45,12 @@ export interface ProbeRequest {
   rows: PromptRow[] | ExampleRow[];
 }
 
-const SAMPLING_BUDGET_MS = 10_000;
+const SAMPLING_BUDGET_MS = 15_000;
+/** A first step that took longer than this is measure enough. */
+const SLOW_STEP_SECONDS = 2;
 const TRAIN_TOKENS = 4096;
 
-/** Takes a step's measure: about the time of one step, ten seconds of sampling at most. Leaves nothing behind. */
+/** Takes a step's measure: about the time of two steps, 15 seconds of sampling at most. Leaves nothing behind. */
 export async function probe(request: ProbeRequest, signal: AbortSignal): Promise<Rates> {
   const { engine, model, params } = request;
   const adapter = await engine.createAdapter(model.id, {
@@ -84,6 +88,7 @@ const noSampling = {
   meanLength: 0,
   longest: 0,
   complete: true,
+  trainedShare: 1,
   samplingPerToken: 0,
 };
 
@@ -132,6 +137,15 @@ async function sample(request: ProbeRequest, adapter: AdapterId, signal: AbortSi
   const solved = determinant === 0 ? 0 : (steps * fewSeconds - fewSteps * fullSeconds) / determinant;
   const decodePerRow = Math.min(fullSeconds / tokens, Math.max(0, solved));
   const complete = full.rows.every((row) => row.finish !== 'cancelled');
+  // rewards of either kind in each group: which rows are trained then is the algorithm's own answer
+  const { use, learns, advantage } = request.algorithm.advantages!(
+    {
+      reward: full.rows.map((_, k) => k % 2),
+      group: full.rows.map((row) => row.prompt),
+      truncated: full.rows.map((row) => row.finish === 'length'),
+    },
+    request.params,
+  );
   const limit = needs.maxNewTokens ?? 512;
   return {
     rates: {
@@ -141,21 +155,23 @@ async function sample(request: ProbeRequest, adapter: AdapterId, signal: AbortSi
       meanLength: complete ? tokens / lengths.length : limit,
       longest: complete ? steps : limit,
       complete,
+      trainedShare: use.filter((u) => u === 'train').length / use.length,
       samplingPerToken:
         Math.max(0, peak - before) / (lengths.length * (promptTokens / prompts.length + steps)),
     },
-    rows: full.rows.map((row): TrainRow => {
+    rows: full.rows.map((row, k): TrainRow => {
       const prompt = prompts[row.prompt]!.ids;
-      const ids = Int32Array.from([...prompt, ...row.ids]);
+      // what the budget cut off is filled up, so that training is measured at its real length
+      const missing = row.finish === 'cancelled' ? Math.max(0, limit - row.ids.length) : 0;
+      const ids = Int32Array.from([...prompt, ...row.ids, ...new Array<number>(missing).fill(prompt[0]!)]);
       const samplerLogp = new Float32Array(ids.length - 1);
       samplerLogp.set(row.logprob, prompt.length - 1);
       return {
         ids,
         group: row.prompt,
-        use: 'train',
-        loss: new Uint8Array(ids.length - 1).fill(1, prompt.length - 1),
-        // of either sign, as in a step; the learning rate is 0
-        advantage: row.ids.length % 2 === 0 ? 1 : -1,
+        use: use[k] === 'train' ? 'train' : 'skip',
+        loss: new Uint8Array(ids.length - 1).fill(learns[k] ? 1 : 0, prompt.length - 1),
+        advantage: advantage[k]!,
         samplerLogp,
         refLogp: samplerLogp,
       };
@@ -173,7 +189,9 @@ async function trainSome(
   const program = algorithm.losses(params).policy;
   const rows: TrainRow[] = [];
   let longest = 0;
-  for (const row of all) {
+  // where none is trained, all are measured all the same
+  const trained = all.filter((row) => row.use === 'train');
+  for (const row of trained.length > 0 ? trained : all.map((r) => ({ ...r, use: 'train' as const }))) {
     longest = Math.max(longest, row.ids.length);
     if (rows.length > 0 && (rows.length + 1) * longest > TRAIN_TOKENS) break;
     rows.push(row);
@@ -192,10 +210,12 @@ async function trainSome(
       },
       { signal },
     );
-  await step();
   await engine.resetPeak();
   const before = (await engine.stats()).activeBytes;
-  const { seconds, tokens, peakBytes } = await step();
+  const cold = await step();
+  const again = cold.seconds > SLOW_STEP_SECONDS ? cold : await step();
+  const { seconds, tokens } = again.seconds < cold.seconds ? again : cold;
+  const { peakBytes } = await engine.stats();
   return { trainPerToken: seconds / tokens, trainingPerToken: Math.max(0, peakBytes - before) / padded };
 }
 
