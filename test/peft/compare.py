@@ -2,8 +2,8 @@
 
     python compare.py CASE.json    {base, adapter, rows: [ids], ours: file of little-endian f32 [tokens, V]}
 
-Prints one JSON line: largest difference of logits; largest excess over 1e-4 + 1e-5 |logit|; PEFT's own distance
-in f32 from f64; largest effect of the adapter; modules of the adapter.
+Prints one JSON line: largest difference of our f32 logits from PEFT's in f64 (in f32 its own rounding alone is as
+large as the tolerance on logits of 38), and from PEFT's in f32; largest effect of the adapter; its modules.
 """
 
 import json
@@ -43,8 +43,8 @@ ours = np.fromfile(case["ours"], dtype="<f4").reshape(adapted.shape)
 print(
     json.dumps(
         {
-            "difference": float(np.abs(adapted - ours).max()),
-            "excess": float((np.abs(adapted - ours) - 1e-4 - 1e-5 * np.abs(adapted)).max()),
+            "difference": float(np.abs(exact - ours).max()),
+            "difference_f32": float(np.abs(adapted - ours).max()),
             "rounding": float(np.abs(adapted - exact).max()),
             "effect": float(np.abs(adapted - plain).max()),
             "modules": modules,
