@@ -58,7 +58,7 @@ export interface EngineOptions {
   device: Device;
   /** MLX memory limit in bytes; default: 75 % of the device's memory. */
   memoryLimitBytes?: number;
-  /** Limit of MLX's buffer cache in bytes; default: a quarter of the memory limit. */
+  /** Limit of MLX's buffer cache in bytes; default: a quarter of the memory limit, on the CPU 512 MiB at most. */
   cacheLimitBytes?: number;
 }
 
@@ -150,7 +150,7 @@ export interface GenerateRequest {
   seed: number;
   /** [prompts * samplesPerPrompt], each below 2^32; default 0, 1, 2 ... */
   rolloutIds?: Uint32Array;
-  /** Rows decoded at once at most; the rest wait their turn. Default: the memory model's choice. */
+  /** Rows decoded at once at most; the rest wait their turn. Default: 256. */
   maxRows?: number;
 }
 

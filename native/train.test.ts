@@ -265,6 +265,46 @@ describe('resuming', () => {
   });
 });
 
+describe('an input that cannot be right is refused', () => {
+  const odd = { name: 'odd', shape: 'S', kind: 'number', from: 'data' };
+  const program = JSON.parse(sftStep(0 as never, ragged).program) as { inputs: object[] };
+  const unread = JSON.stringify({ ...program, inputs: [...program.inputs, odd] });
+  const invalid = (message: RegExp) => ({
+    code: 'invalid_argument',
+    message: expect.stringMatching(message) as string,
+  });
+
+  it('of the wrong length, though no node reads it', async () => {
+    const { optimizer } = await newLora(engine, model);
+    const step = sftStep(optimizer, ragged, { program: unread });
+    const withOdd = (n: number) => ({ ...step, inputs: { ...step.inputs, odd: new Float32Array(n) } });
+    await expect(engine.step(withOdd(2))).rejects.toMatchObject(invalid(/inputs\.odd .*2 entries, needs 8/));
+    expect((await engine.step(withOdd(8))).updated).toBe(true);
+  });
+
+  it('to differentiate by a mask or a scalar', async () => {
+    const targets = Int32Array.from(ragged, (r) => r.length - 1);
+    const numbers = new Float32Array(targets.reduce((a, b) => a + b)).fill(-1);
+    const { inputs } = sftStep(0 as never, ragged);
+    const request = {
+      program: JSON.stringify(program),
+      targets,
+      inputs: { ...inputs, logp: numbers, entropy: numbers },
+    };
+    await expect(engine.evaluateProgram({ ...request, gradients: ['loss'] })).rejects.toMatchObject(
+      invalid(/gradients: 'loss'/),
+    );
+    expect((await engine.evaluateProgram({ ...request, gradients: ['logp'] })).loss).toBeCloseTo(1, 6);
+  });
+
+  it('a fraction of a layer', async () => {
+    const spec = { rank: 4, alpha: 8, targetModules: ['q_proj'], layersToTransform: [0.5], seed: 1 };
+    await expect(engine.createAdapter(model, spec)).rejects.toMatchObject(
+      invalid(/layersToTransform.*whole/),
+    );
+  });
+});
+
 it('trains every parameter of a new model, tied head and all, and saves it', async () => {
   const config = readFileSync(join(tinyModel, 'config.json'), 'utf8');
   const { id, parameters } = await engine.initModel(config, { seed: 3 });

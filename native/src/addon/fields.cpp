@@ -126,10 +126,11 @@ std::vector<int> Fields::list_of_integers(const char* key) const {
   std::vector<int> result;
   for (uint32_t i = 0; i < array.Length(); i++) {
     Napi::Value item = array[i];
-    if (!item.IsNumber()) {
-      fail(key, "must be an array of numbers");
+    double number = item.IsNumber() ? item.As<Napi::Number>().DoubleValue() : NAN;
+    if (std::trunc(number) != number || std::abs(number) > 1e9) {
+      fail(key, "must be an array of whole numbers");
     }
-    result.push_back(item.As<Napi::Number>().Int32Value());
+    result.push_back(static_cast<int>(number));
   }
   return result;
 }

@@ -66,7 +66,9 @@ NativeEngine::~NativeEngine() {
 Napi::Value NativeEngine::submit(Info info, const Verb& verb) {
   try {
     return host_->submit(info.Env(), job_of(info), verb.prepare(Fields(info[1], verb.name)));
-  } catch (const Error&) {
+  } catch (const Napi::Error&) {
+    throw;
+  } catch (...) {  // no memory for the copies, too: nothing else may cross into JS
     return rejected(info.Env());
   }
 }

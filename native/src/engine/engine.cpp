@@ -65,6 +65,13 @@ uint64_t bytes(const Params& params) {
   return total;
 }
 
+// Steps of other shapes leave their buffers in the cache. A GPU's memory is the engine's own and slow to get;
+// the CPU's belongs to everything that runs on the machine.
+uint64_t default_cache(const DeviceInfo& device, uint64_t memory_limit) {
+  uint64_t quarter = memory_limit / 4;
+  return device.device == "cpu" ? std::min(quarter, uint64_t{1} << 29) : quarter;
+}
+
 float max_abs(const mx::array& a) {
   return a.size() == 0 ? 0.0f : mx::max(mx::abs(a)).item<float>();
 }
@@ -81,7 +88,7 @@ Engine::Engine(const EngineOptions& options) : device_(find_device(options.devic
   uint64_t memory = device_.memory_bytes ? device_.memory_bytes : mx::get_memory_limit();
   memory_limit_ = options.memory_limit_bytes.value_or(memory / 4 * 3);
   mx::set_memory_limit(memory_limit_);
-  mx::set_cache_limit(options.cache_limit_bytes.value_or(memory_limit_ / 4));
+  mx::set_cache_limit(options.cache_limit_bytes.value_or(default_cache(device_, memory_limit_)));
 }
 
 void Engine::begin_thread() {

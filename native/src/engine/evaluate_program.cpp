@@ -1,5 +1,7 @@
 #include "engine/engine.h"
 
+#include <algorithm>
+
 namespace atelier {
 
 ProgramValue Engine::evaluate_program(const ProgramRequest& request) {
@@ -19,9 +21,14 @@ ProgramValue Engine::evaluate_program(const ProgramRequest& request) {
     }
   }
   for (const auto& name : request.gradients) {
-    if (!inputs.count(name)) {
+    const auto& all = program.inputs();
+    bool known = std::any_of(all.begin(), all.end(), [&](const program::Input& input) {
+      return input.name == name && !input.mask && input.shape != "scalar";
+    });
+    if (!known || !inputs.count(name)) {
       throw Error(
-          ErrorCode::invalid_argument, "gradients: the program has no input '" + name + "'");
+          ErrorCode::invalid_argument,
+          "gradients: '" + name + "' is no number input [T], [S] or [S/n] of the program");
     }
   }
   program.check_inputs(inputs, layout, true);

@@ -62,7 +62,7 @@ int round_up(int value, int multiple) {
 
 // The step between bucket lengths that keeps to the allowed number of them.
 int bucket_step(int longest, const Buckets& buckets) {
-  return round_up(std::max(1, (longest + buckets.shapes - 1) / buckets.shapes), buckets.multiple);
+  return round_up((longest - 1) / buckets.shapes + 1, buckets.multiple);
 }
 
 }  // namespace
