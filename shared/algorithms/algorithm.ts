@@ -62,7 +62,7 @@ export interface Judgement {
  *   refLogp          T       of the reference, at the trainer's temperature
  *   advantage        S
  *   meanStepTokens   scalar  tokens of `loss` in all rollouts of the step (skipped ones included, dropped ones
- *                            not), divided by its minibatches
+ *                            not), divided by the number of its updates
  */
 export const TRAINER_INPUTS = ['loss', 'samplerLogp', 'refLogp', 'advantage', 'meanStepTokens'] as const;
 

@@ -40,6 +40,10 @@ it('asks only for what the program names, and refuses what it cannot make', () =
   };
   expect(() => buildBatch([row(0, [1, 2])], odd, 1, {})).toThrow('"value"');
   expect(() => buildBatch([row(0, [1, 2], { refLogp: null })], program(), 1, {})).toThrow('refLogp');
+  const param = { name: 'beta', shape: 'scalar' as const, kind: 'number' as const, from: 'param' as const };
+  const asks = { ...program(), inputs: [param] };
+  expect(buildBatch([row(0, [1, 2])], asks, 1, { beta: 0.5 }).inputs).toEqual({ beta: Float32Array.of(0.5) });
+  expect(() => buildBatch([row(0, [1, 2])], asks, 1, {})).toThrow('"beta"');
 });
 
 it('keeps groups whole when a step is split, and loses no row', () => {

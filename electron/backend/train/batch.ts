@@ -49,7 +49,7 @@ export function buildBatch(
   const inputs: Batch['inputs'] = {};
   for (const input of program.inputs) {
     if (input.from === 'data') inputs[input.name] = dataInput(input.name, rows, meanStepTokens);
-    else if (input.from === 'param') inputs[input.name] = Float32Array.of(Number(params[input.name]));
+    else if (input.from === 'param') inputs[input.name] = Float32Array.of(paramInput(input.name, params));
   }
   const numbers = new Map([...new Set(rows.map((row) => row.group))].map((group, k) => [group, k]));
   return {
@@ -63,6 +63,12 @@ export function buildBatch(
       : {}),
     inputs,
   };
+}
+
+function paramInput(name: string, params: Record<string, unknown>): number {
+  const value = params[name];
+  if (typeof value !== 'number') throw new Error(`the loss program asks for the param "${name}", a number`);
+  return value;
 }
 
 /** shared/algorithms TRAINER_INPUTS says what each is. */

@@ -47,7 +47,7 @@ export async function learn(
       results.push(
         await job.engine.step({
           optimizer,
-          ...buildBatch(part, program, tokens / needs.minibatches, params),
+          ...buildBatch(part, program, tokens / parts.length, params),
           program: text,
           temperature: needs.temperature ?? 1,
           learningRate,
