@@ -11,6 +11,7 @@ export interface App {
   home: string;
   /** With an unused one-time code. */
   address: string;
+  pid: number;
   stop: () => Promise<void>;
 }
 
@@ -25,6 +26,7 @@ export async function startApp(): Promise<App> {
   return {
     home,
     address,
+    pid: child.pid!,
     async stop() {
       const ended = new Promise((resolve) => child.once('exit', resolve));
       child.kill('SIGTERM');

@@ -36,16 +36,6 @@ export function phrase(progress: Progress): string {
   }
 }
 
-export const phaseNames: Record<Progress['phase'], string> = {
-  preparing: 'Prepare',
-  evaluate: 'Evaluate',
-  rollout: 'Sample',
-  reward: 'Score',
-  train: 'Train',
-  checkpoint: 'Save',
-  finishing: 'Finish',
-};
-
 export function change(before: number | null, after: number | null): string | null {
   return before === null || after === null ? null : formatSigned(after - before, 3);
 }

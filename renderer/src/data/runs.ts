@@ -96,26 +96,6 @@ export function useRunAction(id: string) {
   });
 }
 
-export function useRenameRun(id: string) {
-  const client = useClient();
-  const queries = useQueryClient();
-  return useMutation({
-    mutationFn: (name: string) => client.runs.rename({ id, name }),
-    onSuccess: () => queries.invalidateQueries({ queryKey: ['runs'] }),
-  });
-}
-
-export function useGroups(id: string, step: number | undefined, version: unknown) {
-  const client = useClient();
-  return useQuery({
-    queryKey: ['groups', id, step, version],
-    queryFn: ({ signal }) =>
-      client.runs.groups({ id, ...(step === undefined ? {} : { step }), limit: 200 }, { signal }),
-    enabled: step !== undefined,
-    placeholderData: keepPreviousData,
-  });
-}
-
 export interface RolloutFilter {
   step?: number | undefined;
   group?: number | undefined;

@@ -13,7 +13,7 @@ import { useDatasets, useModels } from '../../data/library';
 import { useRewardTest } from '../../data/reward-test';
 import { findings, statistics } from './findings';
 import { SampleGroups } from './SampleGroups';
-import type { RewardSearch } from './RewardScreen';
+import type { RewardSearch } from './types';
 import styles from './Bench.module.css';
 
 const phases = { loading: 'Loading the model', generating: 'Sampling answers', scoring: 'Scoring' };

@@ -13,12 +13,8 @@ import { useRemove, useRewards, type Reward } from '../../data/library';
 import { useCodeCheck, useSaveReward } from '../../data/reward-test';
 import { Bench } from './Bench';
 import { firstReward } from './first-reward';
+import type { RewardSearch } from './types';
 import styles from './RewardScreen.module.css';
-
-export interface RewardSearch {
-  model?: string | undefined;
-  dataset?: string | undefined;
-}
 
 export function RewardScreen({ id, search }: { id: string; search: RewardSearch }) {
   const rewards = useRewards();

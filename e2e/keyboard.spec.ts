@@ -1,0 +1,67 @@
+import { expect, test } from './support/test';
+
+test('the palette, the skip link and the sidebar work without a pointer', async ({ page, fixtures }) => {
+  await page.goto((await fixtures('full')).address('/'));
+  await expect(page.getByText('Sampling 64 answers')).toBeVisible();
+  await page.keyboard.press('Tab');
+  await expect(page.getByRole('link', { name: 'Skip to content' })).toBeFocused();
+  await page.keyboard.press('Enter');
+  await page.keyboard.press('Control+k');
+  await page.getByRole('combobox').fill('learn to');
+  await page.keyboard.press('Enter');
+  await expect(page).toHaveURL(/\/runs\/learn-to-carry/);
+  await expect(page.getByRole('main')).toBeFocused();
+});
+
+test('a curve is read step by step with the arrow keys and opens the answers behind a point', async ({
+  page,
+  fixtures,
+}) => {
+  await page.goto((await fixtures('full')).address('/runs/learn-to-carry'));
+  const chart = page.getByRole('group', {
+    name: /^Reward, mean ± spread, steps 1 to 80: from 0\.\d+ to 0\.\d+/,
+  });
+  await chart.focus();
+  await page.keyboard.press('Shift+ArrowLeft');
+  await page.keyboard.press('ArrowLeft');
+  // one crosshair for the whole board
+  await expect(page.locator('figure').getByText('69', { exact: true }).first()).toBeVisible();
+  expect(await page.locator('figure').getByText('69', { exact: true }).count()).toBeGreaterThan(3);
+  await page.keyboard.press('Enter');
+  await expect(page).toHaveURL(/tab=rollouts.*step=69|step=69.*tab=rollouts/);
+  await expect(page.getByText('Step 69', { exact: true })).toBeVisible();
+});
+
+test('answers are read with j and k; what comes meanwhile does not move them', async ({ page, fixtures }) => {
+  await page.goto((await fixtures('full')).address('/runs/carry-again?tab=rollouts'));
+  await expect(page.getByText('Following the newest step')).toBeVisible();
+  const list = page.getByRole('list', { name: 'Rollouts' });
+  const first = await list.locator('[aria-current=true]').innerText();
+  await page.keyboard.press('j');
+  await page.keyboard.press('j');
+  await expect(list.locator('[aria-current=true]')).not.toHaveText(first);
+  await page.keyboard.press('k');
+  await page.keyboard.press('h');
+  await expect(page.getByText('Step 40', { exact: true })).toBeVisible();
+  await expect(page.getByRole('button', { name: /64 new Follow/ })).toBeVisible();
+  await page.keyboard.press('t');
+  const tokens = page.getByRole('group', { name: 'Answer by token' });
+  await tokens.focus();
+  await page.keyboard.press('ArrowRight');
+  await expect(page.getByText(/#1 .* id \d+ .* log p/)).toBeVisible();
+  await page.keyboard.press('/');
+  await page.keyboard.type('carry 1');
+  await expect(page).toHaveURL(/q=carry/);
+});
+
+test('a problem names its field and leads to it', async ({ page, fixtures }) => {
+  await page.goto((await fixtures('full')).address('/new'));
+  await page.getByLabel('Learning rate').fill('0.5');
+  await expect(page.getByText('A learning rate of 0.5 breaks every model.').first()).toBeVisible();
+  await expect(page.getByRole('button', { name: 'Start run' })).toBeDisabled();
+  await page.getByRole('list', { name: 'Problems' }).getByRole('button', { name: 'Show' }).click();
+  await expect(page.getByLabel('Learning rate')).toBeFocused();
+  // the draft survives a reload
+  await page.reload();
+  await expect(page.getByLabel('Learning rate')).toHaveValue('0.5');
+});
