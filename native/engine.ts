@@ -27,6 +27,8 @@ export interface NativeEngine {
   stats(): Promise<EngineStats>;
   cancel(job: number): void;
   close(): Promise<void>;
+  /** Like close, but returns only when nothing computes any more. */
+  shutDown(): void;
   clearCache: Verb<void>;
   resetPeak: Verb<void>;
   loadModel: Verb<ModelInfo>;
@@ -57,8 +59,15 @@ export function engineError(error: unknown): EngineError {
   return new EngineError(code ?? 'internal', message ?? String(error), hint);
 }
 
+// process.exit() destroys the libraries' globals while other threads run: engines have to stop before.
+const alive = new Set<NativeEngine>();
+process.on('exit', () => {
+  for (const native of alive) native.shutDown();
+});
+
 export function wrapEngine(native: NativeEngine, device: Device): Engine {
   let jobs = 0;
+  alive.add(native);
 
   async function run<Result>(verb: (job: number) => Promise<Result>, signal?: AbortSignal): Promise<Result> {
     if (signal?.aborted) throw new EngineError('cancelled', 'cancelled before it began');
@@ -103,6 +112,10 @@ export function wrapEngine(native: NativeEngine, device: Device): Engine {
     step: (request, hooks) => run((job) => native.step(job, request), hooks?.signal),
     evaluateProgram: (request) => run((job) => native.evaluateProgram(job, request)),
 
-    close: () => run(() => native.close()),
+    close: () =>
+      run(async () => {
+        await native.close();
+        alive.delete(native);
+      }),
   };
 }

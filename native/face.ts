@@ -60,6 +60,8 @@ export interface EngineOptions {
   memoryLimitBytes?: number;
   /** Limit of MLX's buffer cache in bytes; default: a quarter of the memory limit, on the CPU 512 MiB at most. */
   cacheLimitBytes?: number;
+  /** Everything runs on the kernels' plain-op twins: slower; for telling a kernel's fault from another. */
+  plainOps?: boolean;
 }
 
 export interface EngineStats {

@@ -12,12 +12,16 @@ void EngineHost::run_task(Napi::Env env, Napi::Function, std::nullptr_t*, Task* 
   try {
     (*owned)(env);
   } catch (const Napi::Error& e) {
-    e.ThrowAsJavaScriptException();
+    // A listener that throws is JS's uncaught exception. An environment that ends takes no exception: then
+    // nobody is left to hear of it.
+    if (!e.IsEmpty()) {
+      napi_throw(env, e.Value());
+    }
   }
 }
 
-EngineHost::EngineHost(Napi::Env env, const EngineOptions& options, std::function<void(bool)> hold)
-    : hold_(std::move(hold)), engine_(std::make_unique<Engine>(options)) {
+EngineHost::EngineHost(Napi::Env env, const EngineOptions& options)
+    : engine_(std::make_unique<Engine>(options)) {
   to_js_ = ToJs::New(env, "atelier engine", 0, 1);
   to_js_.Unref(env);  // only pending work keeps the process alive
   worker_ = std::make_unique<Worker>();
@@ -32,6 +36,7 @@ void EngineHost::shut_down() {
   if (!worker_) {
     return;
   }
+  closed_ = true;
   worker_->close([this] { engine_.reset(); });
   worker_->join();
   worker_.reset();
@@ -48,14 +53,12 @@ void EngineHost::post_to_js(Task task) {
 void EngineHost::begin_pending(Napi::Env env) {
   if (pending_++ == 0) {
     to_js_.Ref(env);
-    hold_(true);
   }
 }
 
 void EngineHost::end_pending(Napi::Env env) {
   if (--pending_ == 0) {
     to_js_.Unref(env);
-    hold_(false);
   }
 }
 

@@ -19,8 +19,8 @@ class EngineHost {
   using Task = std::function<void(Napi::Env)>;
   using Work = std::function<Task(Engine&, const CancelFlag&, const Napi::Promise::Deferred&)>;
 
-  /** `hold` keeps the JS owner alive while something is pending. Throws what Engine's constructor throws. */
-  EngineHost(Napi::Env env, const EngineOptions& options, std::function<void(bool)> hold);
+  /** Its JS owner stays referenced until close() has resolved. Throws what Engine's constructor throws. */
+  EngineHost(Napi::Env env, const EngineOptions& options);
   /** Cancels, waits for the running job to notice, ends the thread. */
   ~EngineHost();
 
@@ -34,7 +34,7 @@ class EngineHost {
   void post_to_js(Task task);
   /** Resolves when all is freed and the thread is about to end. */
   Napi::Promise close(Napi::Env env);
-  /** Without JS: at the end of the environment. */
+  /** close() for an environment or process that ends: on return nothing computes any more. */
   void shut_down();
 
  private:
@@ -48,7 +48,6 @@ class EngineHost {
   ToJs to_js_;
   int pending_ = 0;
   bool closed_ = false;
-  std::function<void(bool)> hold_;
   std::unique_ptr<Engine> engine_;  // used and freed on the worker's thread
   std::unique_ptr<Worker> worker_;
 };

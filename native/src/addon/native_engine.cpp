@@ -18,7 +18,7 @@ const std::vector<Verb>& verbs() {
   return all;
 }
 
-void shut_down(void* host) {
+void end_of_environment(void* host) {
   static_cast<EngineHost*>(host)->shut_down();
 }
 
@@ -44,22 +44,16 @@ NativeEngine::NativeEngine(const Napi::CallbackInfo& info) : Napi::ObjectWrap<Na
   auto env = info.Env();
   try {
     auto options = read_engine_options(Fields(info[0], "createEngine"));
-    host_ = std::make_unique<EngineHost>(env, options, [this](bool hold) {
-      if (hold) {
-        Ref();
-      } else {
-        Unref();
-      }
-    });
+    host_ = std::make_unique<EngineHost>(env, options);
   } catch (const std::exception&) {
     throw Napi::Error(env, to_js_error(env, std::current_exception()));
   }
-  napi_add_env_cleanup_hook(env, shut_down, host_.get());
+  napi_add_env_cleanup_hook(env, end_of_environment, host_.get());
 }
 
 NativeEngine::~NativeEngine() {
   if (host_) {
-    napi_remove_env_cleanup_hook(Env(), shut_down, host_.get());
+    napi_remove_env_cleanup_hook(Env(), end_of_environment, host_.get());
   }
 }
 
@@ -119,12 +113,18 @@ Napi::Value NativeEngine::close(Info info) {
   return host_->close(info.Env());
 }
 
+Napi::Value NativeEngine::shut_down(Info info) {
+  host_->shut_down();
+  return info.Env().Undefined();
+}
+
 Napi::Function NativeEngine::define(Napi::Env env) {
   std::vector<PropertyDescriptor> methods{
       InstanceMethod<&NativeEngine::generate>("generate"),
       InstanceMethod<&NativeEngine::stats>("stats"),
       InstanceMethod<&NativeEngine::cancel>("cancel"),
-      InstanceMethod<&NativeEngine::close>("close")};
+      InstanceMethod<&NativeEngine::close>("close"),
+      InstanceMethod<&NativeEngine::shut_down>("shutDown")};
   for (const Verb& verb : verbs()) {
     methods.push_back(
         InstanceMethod(verb.name, &NativeEngine::invoke, napi_default, const_cast<Verb*>(&verb)));

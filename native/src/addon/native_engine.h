@@ -23,6 +23,7 @@ class NativeEngine : public Napi::ObjectWrap<NativeEngine> {
   Napi::Value stats(Info info);
   Napi::Value cancel(Info info);
   Napi::Value close(Info info);
+  Napi::Value shut_down(Info info);
 
   Napi::Value submit(Info info, const Verb& verb);
 

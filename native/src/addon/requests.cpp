@@ -33,7 +33,7 @@ std::optional<int> read_adapter(const Fields& request) {
 }
 
 EngineOptions read_engine_options(const Fields& options) {
-  EngineOptions result{options.text("device"), {}, {}};
+  EngineOptions result{options.text("device"), {}, {}, options.flag("plainOps", false)};
   int64_t most = int64_t{1} << 50;
   if (options.has("memoryLimitBytes")) {
     result.memory_limit_bytes = options.integer("memoryLimitBytes", 1 << 20, most);

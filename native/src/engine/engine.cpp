@@ -1,5 +1,6 @@
 #include "engine/engine.h"
 
+#include "kernels/primitive.h"
 #include "train/lora_init.h"
 
 #include <algorithm>
@@ -84,15 +85,27 @@ std::vector<float> to_vector(const mx::array& a) {
 
 }  // namespace
 
-Engine::Engine(const EngineOptions& options) : device_(find_device(options.device)) {
+Engine::Engine(const EngineOptions& options)
+    : device_(find_device(options.device)), plain_ops_(options.plain_ops) {
   uint64_t memory = device_.memory_bytes ? device_.memory_bytes : mx::get_memory_limit();
   memory_limit_ = options.memory_limit_bytes.value_or(memory / 4 * 3);
   mx::set_memory_limit(memory_limit_);
   mx::set_cache_limit(options.cache_limit_bytes.value_or(default_cache(device_, memory_limit_)));
 }
 
+// A cancelled generation leaves evaluations under way: their streams end with this thread, and what they
+// use with the process.
+Engine::~Engine() {
+  try {
+    mx::synchronize();
+  } catch (const std::exception&) {
+    // An evaluation that failed has nothing more to wait for.
+  }
+}
+
 void Engine::begin_thread() {
   use_device(device_);
+  use_kernels(!plain_ops_);
 }
 
 EngineStats Engine::stats() const {

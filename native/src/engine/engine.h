@@ -18,6 +18,7 @@ struct EngineOptions {
   std::string device;
   std::optional<uint64_t> memory_limit_bytes;
   std::optional<uint64_t> cache_limit_bytes;
+  bool plain_ops = false;
 };
 
 struct EngineStats {
@@ -82,6 +83,8 @@ class Engine {
  public:
   /** Throws device_unavailable, invalid_argument. */
   explicit Engine(const EngineOptions& options);
+  /** On the engine's thread; waits for what is still being computed. */
+  ~Engine();
 
   /** Makes the device the calling thread's. */
   void begin_thread();
@@ -139,6 +142,7 @@ class Engine {
   void check_room(uint64_t bytes, const std::string& what) const;
 
   DeviceInfo device_;
+  bool plain_ops_ = false;
   uint64_t memory_limit_ = 0;
   std::atomic<uint64_t> peak_before_ = 0;
   std::atomic<size_t> model_count_ = 0, adapter_count_ = 0;
