@@ -13,17 +13,21 @@ let text: ModelText;
 let say: ReturnType<typeof chatVerbs>['say'];
 let reply: number[];
 let unloaded: number;
+let endless: boolean;
 
 beforeEach(async () => {
   text = await ModelText.fromFolder(fixturePath('tokenizers/tiny_bpe'));
   engine = scriptedEngine();
   asked = [];
   unloaded = 0;
+  endless = false;
   reply = await text.tokenizer.encode('Grüße, 世界!');
   engine.generate = async (request, hooks) => {
     asked.push(request);
     const ids: number[] = [];
-    for (const id of reply) {
+    // an answer without end goes on until it is cancelled
+    for (let k = 0; endless || k < reply.length; k++) {
+      const id = reply[k % reply.length]!;
       if (hooks?.signal?.aborted) break;
       ids.push(id);
       hooks?.onProgress?.({ row: Int32Array.of(0), id: Int32Array.of(id), finished: 0 });
@@ -84,7 +88,7 @@ it('streams text without half characters and without control tokens', async () =
   reply = [...reply, text.stopIds[0]!];
   const items = await collect(say(input(), { signal }));
   const pieces = items.flatMap((item) => (item.kind === 'text' ? [item.text] : []));
-  expect(pieces.length).toBeGreaterThan(2);
+  expect(pieces.length).toBeGreaterThan(1);
   expect(pieces.join('')).toBe('Grüße, 世界!');
   expect(pieces.join('|')).not.toContain('\ufffd');
   expect(items[0]).toEqual({ kind: 'loading' });
@@ -103,14 +107,15 @@ it('asks for no more than the model has room for', async () => {
 });
 
 it('ends the generation when its reader leaves', async () => {
-  reply = Array.from({ length: 2000 }, () => reply[0]!);
+  endless = true;
   const control = new AbortController();
   let count = 0;
+  let finish = '';
   for await (const item of say(input(), { signal: control.signal })) {
     if (item.kind === 'text' && ++count === 3) control.abort();
-    if (item.kind === 'done') expect(item).toMatchObject({ finish: 'cancelled' });
+    if (item.kind === 'done') finish = item.finish;
   }
-  expect(count).toBeLessThan(100);
+  expect(finish).toBe('cancelled');
 });
 
 it('answers with the adapter of a checkpoint, a few of which stay loaded', async () => {

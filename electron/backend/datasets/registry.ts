@@ -270,7 +270,7 @@ function bare(path: string): string {
 
 function noRows(problems: Scan['problems']): string {
   const first = problems.first[0];
-  return first ? `no usable row: line ${first.line}: ${first.message}` : 'the file is empty';
+  return first ? `no usable row: line ${first.line}: ${first.message}` : 'no row: the file is empty';
 }
 
 function usable(found: Scan, name: string): void {

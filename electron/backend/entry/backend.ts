@@ -70,7 +70,7 @@ export async function startBackend(options: BackendOptions): Promise<Backend> {
     },
     restarted: options.restarted,
     spawn,
-    roots: () => library.roots.list(),
+    roots: library.roots,
     ...(options.onWorking ? { onWorking: options.onWorking } : {}),
   };
   const runs = await Runs.open(runOptions);

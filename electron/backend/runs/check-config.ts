@@ -49,7 +49,7 @@ export async function checkConfig(
   for (const issue of parsed.error?.issues ?? []) fault(pathOf(['params', ...issue.path]), issue.message);
   const model = await attempt('model', () => sources.model(config.model));
   const rewardCode = await attempt('reward', () => rewardOf(config, algorithm, sources));
-  if (rewardCode) await attempt('reward', () => sources.scorer(rewardCode));
+  if (rewardCode !== null) await attempt('reward', () => sources.scorer(rewardCode));
   if (!parsed.success || !model || problems.length > 0) return { problems, checked: null };
 
   const params = parsed.data as Checked['params'];

@@ -1,11 +1,10 @@
 import { copyFile, mkdir, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { isAbsolute, join } from 'node:path';
-import { realpath } from 'node:fs/promises';
-import { sep } from 'node:path';
 import type { Engine } from '../../../native/face';
 import type { ExportProgress } from '../../../shared/contract/runs';
 import { AtelierError } from '../../../shared/rpc';
 import type { HostSpawn } from '../../supervise/host-spawn';
+import type { Roots } from '../places';
 import { files, type CommittedCheckpoint } from '../store';
 import { modelCard } from './model-card';
 import type { RunEntry } from './run-entry';
@@ -26,14 +25,14 @@ export interface ExportRequest {
 export async function* exportRun(
   entry: RunEntry,
   request: ExportRequest,
-  options: RunsOptions & { spawn: HostSpawn; roots: () => string[] },
+  options: RunsOptions & { spawn: HostSpawn; roots: Pick<Roots, 'resolve'> },
   signal: AbortSignal,
 ): AsyncIterable<ExportProgress> {
   const record = entry.readable;
   const checkpoint = entry.checkpoint(request.checkpoint);
   const source = entry.checkpointFolder(request.checkpoint);
   yield { kind: 'progress', phase: 'writing', done: 0, total: 3 };
-  const target = await targetFolder(entry, checkpoint, request.path, options.roots());
+  const target = await targetFolder(entry, checkpoint, request.path, options.roots);
   const summary = await summarise(entry, null);
   const temporary = `${target}.tmp-${process.pid}`;
   try {
@@ -76,12 +75,12 @@ function complaint({ live, base }: { live: number; base: number }): string {
   return `Reloaded, its logits differ from the trained policy's by up to ${live}. Do not use this folder.`;
 }
 
-/** A folder that does not exist yet; a chosen one must lie under a root that its host allows. */
+/** A folder that does not exist yet; a chosen one must lie where its host allows it. */
 async function targetFolder(
   entry: RunEntry,
   checkpoint: CommittedCheckpoint,
   path: string | undefined,
-  roots: string[],
+  roots: Pick<Roots, 'resolve'>,
 ): Promise<string> {
   if (path === undefined) {
     const parent = join(entry.folder, 'exports');
@@ -94,18 +93,7 @@ async function targetFolder(
   }
   if (!isAbsolute(path))
     throw new AtelierError('invalid_input', 'The folder must be a full path.', undefined, { path: 'path' });
-  const parent = await realpath(join(path, '..')).catch(() => null);
-  if (parent === null)
-    throw new AtelierError('not_found', `${join(path, '..')} does not exist.`, undefined, { path: 'path' });
-  const allowed = await Promise.all(roots.map((root) => realpath(root).catch(() => null)));
-  if (!allowed.some((root) => root !== null && (parent === root || parent.startsWith(root + sep)))) {
-    throw new AtelierError(
-      'forbidden',
-      `${path} is not under a folder that may be written to.`,
-      `Allowed: ${roots.join(', ') || 'none'}.`,
-      { path: 'path' },
-    );
-  }
+  const parent = await roots.resolve(join(path, '..'));
   if (
     await stat(path).then(
       () => true,

@@ -1,3 +1,4 @@
+import { Roots } from '../places';
 import { once } from 'node:events';
 import { MessageChannel } from 'node:worker_threads';
 import type { EngineModule } from '../../../native/face';
@@ -58,7 +59,7 @@ export async function openBackend(
     provenance: { version: 'test' },
     restarted: more.restarted ?? false,
     spawn: () => Promise.reject(new Error('no processes here')),
-    roots: () => [],
+    roots: new Roots(null),
   };
   const runs = await Runs.open(options);
   const { port1, port2 } = new MessageChannel();

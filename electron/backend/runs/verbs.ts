@@ -2,6 +2,7 @@ import { stringify } from 'yaml';
 import type { AtelierContract } from '../../../shared/contract';
 import { AtelierError, type Handlers } from '../../../shared/rpc';
 import type { HostSpawn } from '../../supervise/host-spawn';
+import type { Roots } from '../places';
 import { estimateRun } from './estimate';
 import { exportRun } from './export';
 import { followRun } from './follow';
@@ -12,7 +13,7 @@ import { details, summarise } from './summary';
 /** The verbs of `runs`. */
 export function runVerbs(
   runs: Runs,
-  options: RunsOptions & { spawn: HostSpawn; roots: () => string[] },
+  options: RunsOptions & { spawn: HostSpawn; roots: Pick<Roots, 'resolve'> },
 ): Handlers<AtelierContract>['runs'] {
   const done = {};
   return {

@@ -91,7 +91,7 @@ export async function proveSaved(job: TrainJob, policy: Policy): Promise<void> {
       'invalid_data',
       'Nothing was learnt: the adapter is as it began.',
       job.scorer
-        ? 'If all answers of each group got the same reward, there was nothing to compare: see Rollouts.'
+        ? 'Either all answers of each group got the same reward, or none was rewarded, or all were cut off and left out: see Rollouts.'
         : 'The learning rate may be 0 or too small.',
     );
   }

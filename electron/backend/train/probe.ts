@@ -163,7 +163,11 @@ async function sample(request: ProbeRequest, adapter: AdapterId, signal: AbortSi
       const prompt = prompts[row.prompt]!.ids;
       // what the budget cut off is filled up, so that training is measured at its real length
       const missing = row.finish === 'cancelled' ? Math.max(0, limit - row.ids.length) : 0;
-      const ids = Int32Array.from([...prompt, ...row.ids, ...new Array<number>(missing).fill(prompt[0]!)]);
+      const ids = Int32Array.from([
+        ...prompt,
+        ...row.ids,
+        ...Array.from({ length: missing }, () => prompt[0]!),
+      ]);
       const samplerLogp = new Float32Array(ids.length - 1);
       samplerLogp.set(row.logprob, prompt.length - 1);
       return {

@@ -231,8 +231,9 @@ class Session {
     if (kind !== 'number')
       return wrongType(`a reward is a number, a boolean or null, this is ${named(kind)}`);
     const number = this.#context.getNumber(value);
-    if (Number.isFinite(number)) return { status: 'ok', value: number };
-    return { status: 'nonfinite', value: NaN, mistake: { message: `the reward is ${number}` } };
+    if (Math.abs(number) <= LARGEST) return { status: 'ok', value: number };
+    const beyond = Number.isFinite(number) ? `, beyond ±${LARGEST.toPrecision(2)}` : '';
+    return { status: 'nonfinite', value: NaN, mistake: { message: `the reward is ${number}${beyond}` } };
   }
 
   #kind(value: QuickJSHandle): string {
