@@ -26,7 +26,8 @@ beforeEach(async () => {
     asked.push(request);
     const ids: number[] = [];
     // an answer without end goes on until it is cancelled
-    for (let k = 0; endless || k < reply.length; k++) {
+    const end = endless ? Infinity : reply.length;
+    for (let k = 0; k < end; k++) {
       const id = reply[k % reply.length]!;
       if (hooks?.signal?.aborted) break;
       ids.push(id);

@@ -45,12 +45,12 @@ export interface ProbeRequest {
   rows: PromptRow[] | ExampleRow[];
 }
 
-const SAMPLING_BUDGET_MS = 15_000;
+const SAMPLING_BUDGET_MS = 30_000;
 /** A first step that took longer than this is measure enough. */
 const SLOW_STEP_SECONDS = 2;
 const TRAIN_TOKENS = 4096;
 
-/** Takes a step's measure: about the time of two steps, 15 seconds of sampling at most. Leaves nothing behind. */
+/** Takes a step's measure: about the time of two steps, 30 seconds of sampling at most. Leaves nothing behind. */
 export async function probe(request: ProbeRequest, signal: AbortSignal): Promise<Rates> {
   const { engine, model, params } = request;
   const adapter = await engine.createAdapter(model.id, {
