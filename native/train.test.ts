@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { grpoLoss } from '../shared/algorithms/grpo';
+import { engineModule } from './index';
 import type { AdapterId, Engine, ModelId, StepRequest } from './index';
 import {
   adamw,
@@ -263,6 +264,16 @@ describe('resuming', () => {
     const wrong = join(tinyModel, 'model.safetensors');
     await expect(engine.loadOptimizer(optimizer, wrong)).rejects.toMatchObject({ code: 'invalid_file' });
   });
+});
+
+it('runs on the twins of the kernels where that is asked for, beside an engine on the kernels', async () => {
+  const plain = engineModule('cpu').createEngine({ device: 'cpu', plainOps: true });
+  const request = { adapter: null, rows: pack(ragged) };
+  const twin = await plain.score({ ...request, model: (await plain.loadModel(tinyModel)).id });
+  const kernels = await engine.score({ ...request, model });
+  await plain.close();
+  expect(largest(twin.logp, kernels.logp)).toBeLessThan(1e-4);
+  expect(twin.logp).not.toEqual(kernels.logp); // sums in another order
 });
 
 describe('an input that cannot be right is refused', () => {

@@ -6,12 +6,11 @@
 #include <mlx/backend/cpu/encoder.h>
 #include <mlx/primitives.h>
 
-#include <atomic>
-
 namespace atelier {
 namespace {
 
-std::atomic<bool> kernels_on = true;
+// Of the thread that builds the graphs: each engine has its own.
+thread_local bool kernels_on = true;
 
 class CpuPrimitive : public mx::Primitive {
  public:
