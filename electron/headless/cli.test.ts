@@ -114,13 +114,14 @@ describe('atelier', () => {
     ['not YAML', 'a: [', /not YAML/],
     ['a field that does not exist', good('flub: 1'), /flub/],
     ['a wrong type', good().replace('seed: 3', 'seed: x'), /seed/],
-    ['a setting out of range', good().replace('groupSize: 4', 'groupSize: 1'), /groupSize|>=2/],
+    ['a setting out of range', good().replace('groupSize: 4', 'groupSize: 1'), /groupSize: .*>=2/],
     [
       'a column that is not there',
       good().replace('dataset: sums,', 'dataset: sums, mapping: { prompt: flub },'),
       /flub/,
     ],
     ['a model that is not there', good().replace('abacus', 'absent'), /absent/],
+    ['a reward without a word', good().replace('{ id: sums }', '{ code: "" }'), /export default/],
     [
       'a reward that does not compile',
       good().replace('{ id: sums }', '{ code: "export default (" }'),
@@ -147,6 +148,15 @@ describe('atelier', () => {
     const written = await atelier('export', id!);
     expect(written.out).toContain('verified: reloaded, its logits differ');
     expect(written.code).toBe(0);
+    const chosen = join(home, 'chosen');
+    expect(await atelier('export', id!, '--to', chosen)).toMatchObject({
+      code: 0,
+      out: expect.stringContaining(chosen),
+    });
+    expect(await atelier('export', id!, '--to', chosen)).toMatchObject({
+      code: 1,
+      error: expect.stringContaining('exists already'),
+    });
     const folder = join(home, 'runs', id!, 'exports', 'step-3');
     expect(readdirSync(folder).sort()).toEqual([
       'README.md',

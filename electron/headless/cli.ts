@@ -32,6 +32,8 @@ function help(): string {
   ].join('\n');
 }
 
+type Thrown = Error & { hint?: string; code?: string; details?: Record<string, unknown> };
+
 async function main(args: string[]): Promise<number> {
   const [name = 'help', ...rest] = args;
   if (['help', '--help', '-h'].includes(name)) {
@@ -53,7 +55,10 @@ async function main(args: string[]): Promise<number> {
 main(process.argv.slice(2)).then(
   (code) => process.exit(code),
   (error: unknown) => {
-    const { message, hint, code, stack } = error as Error & { hint?: string; code?: string };
+    const { hint, code, stack, details, message: text } = error as Thrown;
+    const field = details?.['path'];
+    // a screen shows it beside its field; here the field must be named
+    const message = typeof field === 'string' && !text.includes(field) ? `${field}: ${text}` : text;
     const usage = code?.startsWith('ERR_PARSE_ARGS') === true;
     const known = usage || error instanceof AtelierError || (error as Error).name === 'EngineError';
     process.stderr.write(`atelier: ${known ? message : (stack ?? message)}\n${hint ? `${hint}\n` : ''}`);

@@ -71,7 +71,7 @@ describe('what a file holds', () => {
   });
 
   test.each([
-    ['empty.jsonl', '', /the file is empty/],
+    ['empty.jsonl', '', /has no row: the file is empty/],
     ['bad.jsonl', 'nothing\nhere', /no usable row: line 1: not JSON/],
     ['rows.csv', 'a,b', /not a data file that can be read/],
   ])('%s is refused with its reason', async (name, text, reason) => {

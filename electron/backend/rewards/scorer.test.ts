@@ -53,6 +53,7 @@ describe('what a reward may answer', () => {
     ['a promise', 'return Promise.resolve(1)', 'wrong_type', /this is an object/],
     ['NaN', 'return NaN', 'nonfinite', /NaN/],
     ['infinity', 'return 1 / 0', 'nonfinite', /Infinity/],
+    ['more than a float holds', 'return -1e200', 'nonfinite', /-1e\+200, beyond ±3.4e\+38/],
     ['an error', "throw new Error('no luck')", 'error', /no luck \(line 2, column \d+\)/],
     ['a null access', 'const x = null; return x.y', 'error', /cannot read property 'y' of null \(line 2/],
     ['a thrown string', "throw 'odd'", 'error', /threw odd/],

@@ -5,7 +5,7 @@ import type { ExportProgress } from '../../../shared/contract/runs';
 import { AtelierError } from '../../../shared/rpc';
 import type { HostSpawn } from '../../supervise/host-spawn';
 import type { Roots } from '../places';
-import { files, type CommittedCheckpoint } from '../store';
+import { files, isDiskFull, type CommittedCheckpoint } from '../store';
 import { modelCard } from './model-card';
 import type { RunEntry } from './run-entry';
 import type { RunsOptions } from './options';
@@ -47,8 +47,14 @@ export async function* exportRun(
     signal.throwIfAborted();
     await rename(temporary, target);
   } catch (error) {
-    await rm(temporary, { recursive: true, force: true });
-    throw error;
+    await rm(temporary, { recursive: true, force: true }).catch(() => undefined);
+    if ((error as NodeJS.ErrnoException).syscall === undefined || isDiskFull(error)) throw error;
+    throw new AtelierError(
+      'io',
+      `${target} cannot be written: ${(error as Error).message}.`,
+      'Choose another folder.',
+      { path: 'path' },
+    );
   }
 
   yield { kind: 'progress', phase: 'verifying', done: 0, total: 1 };

@@ -1,10 +1,10 @@
-import { Roots } from '../places';
 import { once } from 'node:events';
 import { MessageChannel } from 'node:worker_threads';
 import type { EngineModule } from '../../../native/face';
 import { contract } from '../../../shared/contract';
 import type { RunConfigInput, FollowItem } from '../../../shared/contract/runs';
 import { createClient, domPort, serve } from '../../../shared/rpc';
+import { Roots } from '../places';
 import { EngineHost, Log, SettingsFile } from '../system';
 import { scriptedEngine, scriptedModel, scriptedText, type ScriptedEngine } from '../testing/scripted-engine';
 import { exactSum, sums } from '../train/testing';

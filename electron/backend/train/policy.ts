@@ -41,14 +41,23 @@ export async function openPolicy(job: TrainJob): Promise<Policy> {
         rslora: params.rsLora,
         seed: draw(job.config.seed, 'lora', 0),
       });
-  const optimizer = await engine.createOptimizer(
-    { kind: 'adapter', adapter },
-    { kind: 'adamw', ...ADAMW, weightDecay: params.weightDecay },
-  );
-  if (!latest.checkpoint) return { adapter, parameters, modules, optimizer, step: 0, passed: latest.passed };
-  await engine.loadOptimizer(optimizer, join(latest.folder, 'optimizer.safetensors'));
-  const state = State.parse(JSON.parse(await readFile(join(latest.folder, 'state.json'), 'utf8')));
-  return { adapter, parameters, modules, optimizer, step: state.step, passed: latest.passed };
+  let optimizer: OptimizerId | undefined;
+  try {
+    optimizer = await engine.createOptimizer(
+      { kind: 'adapter', adapter },
+      { kind: 'adamw', ...ADAMW, weightDecay: params.weightDecay },
+    );
+    const policy = { adapter, parameters, modules, optimizer, step: 0, passed: latest.passed };
+    if (!latest.checkpoint) return policy;
+    await engine.loadOptimizer(optimizer, join(latest.folder, 'optimizer.safetensors'));
+    const state = State.parse(JSON.parse(await readFile(join(latest.folder, 'state.json'), 'utf8')));
+    return { ...policy, step: state.step };
+  } catch (error) {
+    // The engine outlives the run: what it holds for one that does not start would stay.
+    if (optimizer !== undefined) await engine.freeOptimizer(optimizer);
+    await engine.unloadAdapter(adapter);
+    throw error;
+  }
 }
 
 async function checkBelongs(job: TrainJob, folder: string): Promise<void> {

@@ -25,6 +25,8 @@ const maxMemory = 256 << 20;
 const bigMemory = 64 << 20;
 /** More makes deep recursion fail on our side instead of in the sandbox. */
 const stackBytes = 256 << 10;
+/** f32's largest: beyond it a reward is infinite to the engine, and its square to the statistics of a group. */
+const LARGEST = (2 - 2 ** -23) * 2 ** 127;
 
 interface WasmMemory {
   readonly buffer: ArrayBuffer;
