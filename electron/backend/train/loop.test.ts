@@ -206,6 +206,15 @@ describe('a run that ended in the middle', () => {
     expect(adapterOf(folder, 10)).toBe(adapterOf(whole.folder, 10));
   });
 
+  it('that cannot be read leaves nothing in the engine, which outlives the run', async () => {
+    const folder = tempFolder();
+    await dieAfter(5, folder);
+    const engine = scriptedEngine();
+    engine.loadOptimizer = () => Promise.reject(new Error('unreadable'));
+    await expect(train(make({}, { folder, engine }))).rejects.toThrow('unreadable');
+    expect((await engine.stats()).adapters).toBe(0);
+  });
+
   it('refuses to go on with another reward', async () => {
     const folder = tempFolder();
     await dieAfter(5, folder);
