@@ -77,6 +77,7 @@ export async function showRun(
         result.status = item.status;
         result.message = item.message;
         if (item.message) say(`${item.status}: ${item.message}`);
+        if (item.status === 'paused') say('It waits: resume or stop it in the browser, or end with Ctrl-C.');
         return undefined;
       default:
         return undefined;

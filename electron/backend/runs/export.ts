@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { copyFile, mkdir, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { isAbsolute, join } from 'node:path';
 import type { Engine } from '../../../native/face';
@@ -34,9 +35,10 @@ export async function* exportRun(
   yield { kind: 'progress', phase: 'writing', done: 0, total: 3 };
   const target = await targetFolder(entry, checkpoint, request.path, options.roots);
   const summary = await summarise(entry, null);
-  const temporary = `${target}.tmp-${process.pid}`;
+  const temporary = `${target}.tmp-${randomBytes(4).toString('hex')}`;
   try {
-    await mkdir(temporary, { recursive: true });
+    // not `recursive`: its parent is there, and on some file systems Node then tries for ever
+    await mkdir(temporary);
     await copyFile(join(source, 'adapter_model.safetensors'), join(temporary, 'adapter_model.safetensors'));
     await copyFile(join(source, 'adapter_config.json'), join(temporary, 'adapter_config.json'));
     await writeFile(
