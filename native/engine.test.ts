@@ -263,6 +263,20 @@ describe('wrong requests say which field', () => {
   });
 });
 
+it('a model beyond the memory limit is refused and leaves nothing behind', async () => {
+  const small = engineModule('cpu').createEngine({ device: 'cpu', memoryLimitBytes: 1 << 20 });
+  const { activeBytes } = await small.stats();
+  await expect(small.loadModel(tinyModel)).rejects.toMatchObject({
+    code: 'out_of_memory',
+    message: expect.stringMatching(/limit is 1 MiB/),
+  });
+  expect(await small.stats()).toMatchObject({ models: 0, memoryLimitBytes: 1 << 20 });
+  expect((await small.stats()).activeBytes).toBeLessThan(activeBytes + 500_000);
+  await small.close();
+  // The limit is the process's: back to the default for what follows.
+  await engineModule('cpu').createEngine({ device: 'cpu' }).close();
+});
+
 it('a malformed file is an error of the file', async () => {
   const file = join(folder.path, 'broken.safetensors');
   writeFileSync(file, Buffer.alloc(88));

@@ -4,20 +4,9 @@
 #include "train/lora_init.h"
 
 #include <algorithm>
-#include <chrono>
 
 namespace atelier {
 namespace {
-
-class Clock {
- public:
-  double seconds() const {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
-  }
-
- private:
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-};
 
 std::string dtype_name(mx::Dtype dtype) {
   return dtype == mx::float32 ? "f32" : dtype == mx::bfloat16 ? "bf16" : "f16";
@@ -50,14 +39,6 @@ mx::Dtype compute_dtype(const std::string& name, const DeviceInfo& device) {
   return dtype;
 }
 
-int64_t count(const Params& params) {
-  int64_t total = 0;
-  for (const auto& [name, array] : params) {
-    total += static_cast<int64_t>(array.size());
-  }
-  return total;
-}
-
 uint64_t bytes(const Params& params) {
   uint64_t total = 0;
   for (const auto& [name, array] : params) {
@@ -77,13 +58,15 @@ float max_abs(const mx::array& a) {
   return a.size() == 0 ? 0.0f : mx::max(mx::abs(a)).item<float>();
 }
 
-std::vector<float> to_vector(const mx::array& a) {
-  auto flat = mx::contiguous(mx::astype(a, mx::float32));
-  flat.eval();
-  return {flat.data<float>(), flat.data<float>() + flat.size()};
-}
-
 }  // namespace
+
+int64_t parameter_count(const Params& params) {
+  int64_t total = 0;
+  for (const auto& [name, array] : params) {
+    total += static_cast<int64_t>(array.size());
+  }
+  return total;
+}
 
 Engine::Engine(const EngineOptions& options)
     : device_(find_device(options.device)), plain_ops_(options.plain_ops) {
@@ -145,12 +128,12 @@ ModelInfo Engine::take_model(LoadedModel loaded) {
   for (const auto& [name, array] : loaded.weights) {
     arrays.push_back(array);
   }
-  check_room(0, "The model");
   mx::eval(arrays);
+  check_room(0, "The model");
   auto model = std::make_shared<LoadedModel>(std::move(loaded));
   ModelInfo info;
   info.config = model->model->config();
-  info.parameters = count(model->weights);
+  info.parameters = parameter_count(model->weights);
   info.weight_bytes = bytes(model->weights);
   info.dtype = dtype_name(model->dtype);
   for (const auto& module : model->model->linears()) {
@@ -186,7 +169,7 @@ AdapterInfo Engine::take_adapter(int model, Adapter adapter) {
       LiveAdapter{model, models_.get(model), std::make_shared<Adapter>(std::move(adapter))});
   AdapterInfo info;
   info.model = model;
-  info.parameters = count(live->adapter->params);
+  info.parameters = parameter_count(live->adapter->params);
   info.sites = live->adapter->sites;
   info.id = adapters_.add(std::move(live));
   adapter_count_ = adapters_.size();
@@ -218,130 +201,6 @@ std::vector<AdapterNorm> Engine::adapter_norms(int adapter) {
 void Engine::unload_adapter(int adapter) {
   adapters_.remove(adapter);
   adapter_count_ = adapters_.size();
-}
-
-Bound Engine::bind(int model, std::optional<int> adapter) const {
-  auto loaded = models_.get(model);
-  if (!adapter) {
-    return {loaded->weights, {}};
-  }
-  auto live = adapters_.get(*adapter);
-  if (live->model_id != model) {
-    throw Error(
-        ErrorCode::invalid_argument,
-        "adapter " + std::to_string(*adapter) + " belongs to model " +
-            std::to_string(live->model_id) + ", not to model " + std::to_string(model));
-  }
-  auto lora = stack_lora(
-      loaded->model->linears(), live->adapter->sites, live->adapter->params, loaded->dtype);
-  return {loaded->weights, std::move(lora)};
-}
-
-Generated Engine::generate(
-    int model,
-    std::optional<int> adapter,
-    GenerateRequest request,
-    const OnProgress& on_progress,
-    const std::atomic<bool>& cancelled) {
-  Clock clock;
-  auto bound = bind(model, adapter);
-  const auto& m = *models_.get(model)->model;
-  int vocabulary = m.config().vocabulary, context = m.config().context;
-  for (size_t p = 0; p < request.prompts.size(); p++) {
-    const auto& prompt = request.prompts[p];
-    std::string field = "prompts[" + std::to_string(p) + "]";
-    Rows{prompt, {static_cast<int32_t>(prompt.size())}}.check(field.c_str(), vocabulary, context);
-    if (static_cast<int64_t>(prompt.size()) + request.max_new_tokens > context) {
-      throw Error(
-          ErrorCode::invalid_argument,
-          field + " has " + std::to_string(prompt.size()) + " tokens; with maxNewTokens " +
-              std::to_string(request.max_new_tokens) + " it would pass the model's context of " +
-              std::to_string(context));
-    }
-  }
-  Generated result;
-  result.rows = atelier::generate(m, bound.weights, bound.lora, request, on_progress, &cancelled);
-  for (const auto& row : result.rows) {
-    result.tokens += static_cast<int64_t>(row.ids.size());
-  }
-  result.seconds = clock.seconds();
-  return result;
-}
-
-Scores Engine::score(
-    int model,
-    std::optional<int> adapter,
-    const Rows& rows,
-    const ScoreOptions& options,
-    const std::atomic<bool>& cancelled) {
-  auto bound = bind(model, adapter);
-  const auto& m = *models_.get(model)->model;
-  rows.check("rows", m.config().vocabulary, m.config().context);
-  return atelier::score(m, bound, rows, options, cancelled);
-}
-
-std::vector<float>
-Engine::logits(int model, std::optional<int> adapter, const Rows& rows, bool last_only) {
-  auto bound = bind(model, adapter);
-  const auto& m = *models_.get(model)->model;
-  rows.check("rows", m.config().vocabulary, m.config().context);
-  std::vector<float> result;
-  auto from = rows.ids.begin();
-  for (auto length : rows.lengths) {
-    mx::array ids(from, {1, length}, mx::int32);
-    auto hidden = m.hidden(bound.weights, bound.lora, ids);
-    if (last_only) {
-      hidden = mx::slice(hidden, {0, length - 1, 0}, hidden.shape());
-    }
-    auto values = to_vector(m.logits(bound.weights, hidden));
-    result.insert(result.end(), values.begin(), values.end());
-    from += length;
-  }
-  return result;
-}
-
-int Engine::create_optimizer(
-    std::optional<int> adapter,
-    std::optional<int> model,
-    const AdamWSpec& spec) {
-  if (adapter) {
-    auto live = adapters_.get(*adapter);
-    return optimizers_.add(
-        std::make_shared<Optimizer>(Trainable::of_adapter(live->model, live->adapter), spec));
-  }
-  auto loaded = models_.get(model.value());
-  check_room(
-      static_cast<uint64_t>(count(loaded->weights)) * 3 * sizeof(float), "Training all parameters");
-  return optimizers_.add(std::make_shared<Optimizer>(Trainable::of_model(loaded), spec));
-}
-
-void Engine::save_optimizer(int optimizer, const std::string& file) {
-  atelier::save_optimizer(*optimizers_.get(optimizer), file);
-}
-
-void Engine::load_optimizer(int optimizer, const std::string& file) {
-  atelier::load_optimizer(*optimizers_.get(optimizer), file);
-}
-
-void Engine::free_optimizer(int optimizer) {
-  optimizers_.remove(optimizer);
-}
-
-Stepped
-Engine::step(int optimizer, const StepRequest& request, const std::atomic<bool>& cancelled) {
-  auto o = optimizers_.get(optimizer);
-  const auto& config = o->trainable.model().model->config();
-  if (!request.rows.lengths.empty()) {
-    request.rows.check("rows", config.vocabulary, config.context);
-  }
-  peak_before_ = std::max<uint64_t>(peak_before_, mx::get_peak_memory());
-  mx::reset_peak_memory();
-  Clock clock;
-  Stepped stepped;
-  stepped.result = train_step(*o, request, cancelled);
-  stepped.seconds = clock.seconds();
-  stepped.peak_bytes = mx::get_peak_memory();
-  return stepped;
 }
 
 }  // namespace atelier

@@ -14,6 +14,8 @@
 
 namespace atelier {
 
+int64_t parameter_count(const Params& params);
+
 struct EngineOptions {
   std::string device;
   std::optional<uint64_t> memory_limit_bytes;

@@ -1,0 +1,153 @@
+// What the engine computes with its models: generation, scores, logits, training.
+#include <algorithm>
+#include <chrono>
+
+#include "engine/engine.h"
+
+namespace atelier {
+namespace {
+
+class Clock {
+ public:
+  double seconds() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  }
+
+ private:
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+std::vector<float> to_vector(const mx::array& a) {
+  auto flat = mx::contiguous(mx::astype(a, mx::float32));
+  flat.eval();
+  return {flat.data<float>(), flat.data<float>() + flat.size()};
+}
+
+}  // namespace
+
+Bound Engine::bind(int model, std::optional<int> adapter) const {
+  auto loaded = models_.get(model);
+  if (!adapter) {
+    return {loaded->weights, {}};
+  }
+  auto live = adapters_.get(*adapter);
+  if (live->model_id != model) {
+    throw Error(
+        ErrorCode::invalid_argument,
+        "adapter " + std::to_string(*adapter) + " belongs to model " +
+            std::to_string(live->model_id) + ", not to model " + std::to_string(model));
+  }
+  auto lora = stack_lora(
+      loaded->model->linears(), live->adapter->sites, live->adapter->params, loaded->dtype);
+  return {loaded->weights, std::move(lora)};
+}
+
+Generated Engine::generate(
+    int model,
+    std::optional<int> adapter,
+    GenerateRequest request,
+    const OnProgress& on_progress,
+    const std::atomic<bool>& cancelled) {
+  Clock clock;
+  auto bound = bind(model, adapter);
+  const auto& m = *models_.get(model)->model;
+  int vocabulary = m.config().vocabulary, context = m.config().context;
+  for (size_t p = 0; p < request.prompts.size(); p++) {
+    const auto& prompt = request.prompts[p];
+    std::string field = "prompts[" + std::to_string(p) + "]";
+    Rows{prompt, {static_cast<int32_t>(prompt.size())}}.check(field.c_str(), vocabulary, context);
+    if (static_cast<int64_t>(prompt.size()) + request.max_new_tokens > context) {
+      throw Error(
+          ErrorCode::invalid_argument,
+          field + " has " + std::to_string(prompt.size()) + " tokens; with maxNewTokens " +
+              std::to_string(request.max_new_tokens) + " it would pass the model's context of " +
+              std::to_string(context));
+    }
+  }
+  Generated result;
+  result.rows = atelier::generate(m, bound.weights, bound.lora, request, on_progress, &cancelled);
+  for (const auto& row : result.rows) {
+    result.tokens += static_cast<int64_t>(row.ids.size());
+  }
+  result.seconds = clock.seconds();
+  return result;
+}
+
+Scores Engine::score(
+    int model,
+    std::optional<int> adapter,
+    const Rows& rows,
+    const ScoreOptions& options,
+    const std::atomic<bool>& cancelled) {
+  auto bound = bind(model, adapter);
+  const auto& m = *models_.get(model)->model;
+  rows.check("rows", m.config().vocabulary, m.config().context);
+  return atelier::score(m, bound, rows, options, cancelled);
+}
+
+std::vector<float>
+Engine::logits(int model, std::optional<int> adapter, const Rows& rows, bool last_only) {
+  auto bound = bind(model, adapter);
+  const auto& m = *models_.get(model)->model;
+  rows.check("rows", m.config().vocabulary, m.config().context);
+  std::vector<float> result;
+  auto from = rows.ids.begin();
+  for (auto length : rows.lengths) {
+    mx::array ids(from, {1, length}, mx::int32);
+    auto hidden = m.hidden(bound.weights, bound.lora, ids);
+    if (last_only) {
+      hidden = mx::slice(hidden, {0, length - 1, 0}, hidden.shape());
+    }
+    auto values = to_vector(m.logits(bound.weights, hidden));
+    result.insert(result.end(), values.begin(), values.end());
+    from += length;
+  }
+  return result;
+}
+
+int Engine::create_optimizer(
+    std::optional<int> adapter,
+    std::optional<int> model,
+    const AdamWSpec& spec) {
+  if (adapter) {
+    auto live = adapters_.get(*adapter);
+    return optimizers_.add(
+        std::make_shared<Optimizer>(Trainable::of_adapter(live->model, live->adapter), spec));
+  }
+  auto loaded = models_.get(model.value());
+  check_room(
+      static_cast<uint64_t>(parameter_count(loaded->weights)) * 3 * sizeof(float),
+      "Training all parameters");
+  return optimizers_.add(std::make_shared<Optimizer>(Trainable::of_model(loaded), spec));
+}
+
+void Engine::save_optimizer(int optimizer, const std::string& file) {
+  atelier::save_optimizer(*optimizers_.get(optimizer), file);
+}
+
+void Engine::load_optimizer(int optimizer, const std::string& file) {
+  atelier::load_optimizer(*optimizers_.get(optimizer), file);
+}
+
+void Engine::free_optimizer(int optimizer) {
+  optimizers_.remove(optimizer);
+}
+
+Stepped
+Engine::step(int optimizer, const StepRequest& request, const std::atomic<bool>& cancelled) {
+  auto o = optimizers_.get(optimizer);
+  const auto& config = o->trainable.model().model->config();
+  if (!request.rows.lengths.empty()) {
+    request.rows.check("rows", config.vocabulary, config.context);
+  }
+  peak_before_ = std::max<uint64_t>(peak_before_, mx::get_peak_memory());
+  mx::reset_peak_memory();
+  Clock clock;
+  Stepped stepped;
+  stepped.result = train_step(*o, request, cancelled);
+  stepped.seconds = clock.seconds();
+  stepped.peak_bytes = mx::get_peak_memory();
+  return stepped;
+}
+
+}  // namespace atelier
