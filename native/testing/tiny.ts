@@ -7,9 +7,8 @@ import { engineModule } from '../index';
 import type { AdapterId, Engine, ModelId, OptimizerId, Rows, StepRequest } from '../index';
 import { sftLoss } from '../../shared/algorithms/sft';
 
-export const fixtures = fileURLToPath(new URL('../../conformance/fixtures', import.meta.url));
+const fixtures = fileURLToPath(new URL('../../conformance/fixtures', import.meta.url));
 export const tinyModel = join(fixtures, 'models/qwen3_tied');
-export const vocabulary = 512;
 
 export const cpuEngine = (): Engine => engineModule('cpu').createEngine({ device: 'cpu' });
 
@@ -36,7 +35,7 @@ export function maskFrom(rows: number[][], from: number): Float32Array {
 
 export const adamw = { kind: 'adamw', beta1: 0.9, beta2: 0.999, epsilon: 1e-8, weightDecay: 0.01 } as const;
 
-export interface Lora {
+interface Lora {
   model: ModelId;
   adapter: AdapterId;
   optimizer: OptimizerId;
