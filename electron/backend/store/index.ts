@@ -1,3 +1,4 @@
+export { makeDataFolder } from './data-folder';
 export {
   CHECKPOINTS,
   latestCheckpoint,

@@ -1,6 +1,6 @@
-import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { AtelierError } from '../../../shared/rpc';
+import { makeDataFolder } from './data-folder';
 import { open } from './database';
 
 /**
@@ -9,7 +9,7 @@ import { open } from './database';
  * @throws AtelierError conflict
  */
 export function lockFolder(folder: string): () => void {
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  makeDataFolder(folder);
   const database = open(join(folder, 'lock'), { timeout: 2000 });
   try {
     database.pragma('journal_mode = MEMORY');

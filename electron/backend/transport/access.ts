@@ -2,7 +2,7 @@ import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { chmodSync, readFileSync } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
 import { join } from 'node:path';
-import { writePrivate } from '../store';
+import { makeDataFolder, writePrivate } from '../store';
 
 /** 256 bits, safe in a URL. */
 export function makeSecret(): string {
@@ -11,6 +11,7 @@ export function makeSecret(): string {
 
 /** The install's token: made once, kept readable by its owner alone, so that a restarted backend knows it. */
 export function installToken(home: string): string {
+  makeDataFolder(home);
   const file = join(home, 'token');
   try {
     const token = readFileSync(file, 'utf8').trim();
