@@ -1,5 +1,4 @@
-import { execFileSync } from 'node:child_process';
-import { goTo } from './pages/sidebar';
+import { spawnSync } from 'node:child_process';
 import { NewRunPage } from './pages/new-run';
 import { RunPage } from './pages/run';
 import { startApp, type App } from './support/app';
@@ -13,12 +12,10 @@ test.beforeAll(async () => {
 });
 test.afterAll(() => app?.stop());
 
-/** Process ids of the backend: what `atelier serve` has started. */
+/** Process ids of what `atelier serve` has started: the backend, or none between two. */
 function backends(): number[] {
-  return execFileSync('pgrep', ['-P', String(app.pid)], { encoding: 'utf8' })
-    .trim()
-    .split('\n')
-    .map(Number);
+  const { stdout } = spawnSync('pgrep', ['-P', String(app.pid)], { encoding: 'utf8' });
+  return stdout.split('\n').filter(Boolean).map(Number);
 }
 
 test('the backend is killed in mid-run: the page comes back by itself and the run goes on to its end', async ({
@@ -30,7 +27,6 @@ test('the backend is killed in mid-run: the page comes back by itself and the ru
   const run = new RunPage(page);
   await page.goto(app.address);
   await newRun.open();
-  await newRun.useDemoSettings();
   await newRun.set('Steps', 20);
   await page.getByRole('radio', { name: 'Advanced' }).click();
   await newRun.set('Checkpoint every', 4);
@@ -52,5 +48,4 @@ test('the backend is killed in mid-run: the page comes back by itself and the ru
   expect(steps).toEqual(Array.from({ length: 20 }, (_, index) => index + 1));
   await run.openTab('Events');
   await expect(page.getByText(/[Rr]esumed|went on|goes on/).first()).toBeVisible();
-  await goTo(page, 'Home');
 });

@@ -50,7 +50,6 @@ test('the main job: from a model to an exported adapter, with the real engine', 
   await test.step('start the run with it', async () => {
     await newRun.open();
     await newRun.chooseReward('Sums, strict');
-    await newRun.useDemoSettings();
     await newRun.set('Steps', STEPS);
     await newRun.set('Learning rate', 5e-4);
     await newRun.start();

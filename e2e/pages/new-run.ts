@@ -22,9 +22,6 @@ export class NewRunPage {
   async editReward(): Promise<void> {
     await this.page.getByRole('link', { name: 'Edit and test' }).click();
   }
-  async useDemoSettings(): Promise<void> {
-    await this.page.getByRole('button', { name: 'As in the demo' }).click();
-  }
   async set(setting: string, value: number): Promise<void> {
     await this.page.getByLabel(setting, { exact: true }).fill(String(value));
   }

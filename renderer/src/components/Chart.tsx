@@ -217,7 +217,7 @@ function flatRange(
     .filter((value) => typeof value === 'number');
   const low = Math.min(...values);
   if (values.length === 0 || low !== Math.max(...values)) return ['auto', 'auto'];
-  return low === 0 ? [0, 0.04] : low > 0 ? [0, 2 * low] : [2 * low, 0];
+  return low === 0 ? [0, 0.03] : low > 0 ? [0, 2 * low] : [2 * low, 0];
 }
 
 function Crosshair({ hover, toX }: { hover: Hover; toX: (step: number) => number }) {

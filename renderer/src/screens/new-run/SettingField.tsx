@@ -8,18 +8,21 @@ import styles from './SettingField.module.css';
 /** One setting of an algorithm, as its schema says. */
 export function SettingField({
   field,
+  start,
   value,
   onChange,
   ...rest
 }: {
   field: FieldSpec;
+  /** What is suggested: another value is marked as changed. */
+  start: unknown;
   value: unknown;
   onChange: (value: unknown) => void;
   path: string;
   problem?: string;
   level?: 'error' | 'warning';
 }) {
-  const changed = value !== field.default;
+  const changed = value !== start;
   return (
     <Field
       inline
@@ -29,7 +32,7 @@ export function SettingField({
         changed ? (
           <span
             className={styles.changed}
-            title={`Default: ${shown(field)}`}
+            title={`Suggested: ${shown(field, start)}`}
             role="img"
             aria-label="changed"
           />
@@ -65,6 +68,6 @@ export function SettingField({
   );
 }
 
-function shown(field: FieldSpec): string {
-  return field.options?.find((option) => option.value === field.default)?.label ?? String(field.default);
+function shown(field: FieldSpec, value: unknown): string {
+  return field.options?.find((option) => option.value === value)?.label ?? String(value);
 }

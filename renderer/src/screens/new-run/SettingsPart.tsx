@@ -5,7 +5,7 @@ import { Field } from '../../components/Field';
 import { NumberInput } from '../../components/Input';
 import { Section } from '../../components/Screen';
 import { Segmented } from '../../components/Segmented';
-import { demoParams } from '../../data/demo';
+import { suggested } from './draft';
 import { SettingField } from './SettingField';
 import { fieldProps, type PartProps } from './problems';
 import styles from './SettingsPart.module.css';
@@ -16,9 +16,9 @@ export function SettingsPart({ draft, set, resolved, problemAt }: PartProps) {
   const algorithm = algorithmByKey(draft.algorithm);
   if (algorithm === undefined) return null;
   const all = fields(algorithm);
-  const demo = demoParams(resolved.model?.id, draft.algorithm);
+  const start = suggested(draft.algorithm, resolved.model?.id);
   const values = draft.params[draft.algorithm] ?? {};
-  const changed = all.filter((field) => field.key in values && values[field.key] !== field.default);
+  const changed = all.filter((field) => field.key in values && values[field.key] !== start[field.key]);
   // a problem with a hidden setting shows it
   const shown = all.filter(
     (field) =>
@@ -30,18 +30,9 @@ export function SettingsPart({ draft, set, resolved, problemAt }: PartProps) {
   return (
     <Section
       title="Settings"
-      hint={changed.length === 0 ? `All as ${algorithm.label} suggests` : `${changed.length} changed`}
+      hint={changed.length === 0 ? 'All as suggested' : `${changed.length} changed`}
       actions={
         <>
-          {demo !== undefined && (
-            <Button
-              kind="quiet"
-              title="Settings under which this model learns within minutes"
-              onClick={() => set({ params: { ...draft.params, [draft.algorithm]: demo } })}
-            >
-              As in the demo
-            </Button>
-          )}
           {changed.length > 0 && (
             <Button kind="quiet" onClick={() => set({ params: { ...draft.params, [draft.algorithm]: {} } })}>
               Back to defaults
@@ -68,7 +59,8 @@ export function SettingsPart({ draft, set, resolved, problemAt }: PartProps) {
               <SettingField
                 key={field.key}
                 field={field}
-                value={values[field.key] ?? field.default}
+                start={start[field.key]}
+                value={values[field.key] ?? start[field.key]}
                 {...fieldProps(problemAt, `params.${field.key}`)}
                 onChange={(value) => put(field, value)}
               />

@@ -63,6 +63,8 @@ export function Summary({
               <p className={styles.quiet}>Choose a model and data first.</p>
             ) : estimate === undefined ? (
               blocking.length === 0 && <Skeleton height={220} />
+            ) : estimate.memory.total === 0 ? (
+              <p className={styles.quiet}>Memory and time show once the problems are solved.</p>
             ) : (
               <Numbers estimate={estimate} />
             )}

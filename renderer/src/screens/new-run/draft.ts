@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { ALGORITHMS, algorithmByKey, fields } from '../../../../shared/algorithms';
 import type { RunConfigInput } from '../../../../shared/contract/runs';
+import { demoParams } from '../../data/demo';
 import type { Dataset, Mapping, Model, Reward } from '../../data/library';
 
 /** The form's value. Settings are kept for each algorithm, so that trying another one loses nothing. */
@@ -104,17 +105,18 @@ export function toConfig(draft: Draft, resolved: Resolved): RunConfigInput | nul
       heldOut: resolved.heldOut === null ? null : { dataset: resolved.heldOut, rows: draft.heldOutRows },
     },
     reward: rollouts && resolved.reward !== undefined ? { id: resolved.reward.id } : null,
-    params: { ...defaultsOf(draft.algorithm), ...draft.params[draft.algorithm] },
+    params: { ...suggested(draft.algorithm, model.id), ...draft.params[draft.algorithm] },
     seed: draft.seed,
     checkpointEvery: draft.checkpointEvery,
   };
 }
 
-export function defaultsOf(algorithm: string): Record<string, unknown> {
+/** The algorithm's defaults; for the bundled model, the settings under which it learns within minutes. */
+export function suggested(algorithm: string, model: string | undefined): Record<string, unknown> {
   const found = algorithmByKey(algorithm);
-  return found === undefined
-    ? {}
-    : Object.fromEntries(fields(found).map((field) => [field.key, field.default]));
+  const defaults =
+    found === undefined ? [] : fields(found).map((field) => [field.key, field.default] as const);
+  return { ...Object.fromEntries(defaults), ...demoParams(model, algorithm) };
 }
 
 /** A draft that repeats a run's choices. */
