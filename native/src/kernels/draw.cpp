@@ -76,7 +76,9 @@ DrawnTokens draw_plain(const mx::array& logits_BV, float temperature, const mx::
   const int B = p.shape(0), V = p.shape(1);
   const mx::array aim = mx::expand_dims(uniform_B, 1) * mx::slice(mass, {0, V - 1}, {B, V});
   const mx::array above = mx::logical_and(mx::greater(mass, aim), mx::greater(p, mx::array(0.0f)));
-  const mx::array token = mx::astype(mx::argmax(above, -1), mx::int32);
+  // A parallel scan need not be monotonic to the last bit: where no entry is above its aim, the likeliest is drawn.
+  const mx::array token = mx::astype(
+      mx::where(mx::any(above, -1), mx::argmax(above, -1), mx::argmax(p, -1)), mx::int32);
   auto pick = [&](const mx::array& x) {
     return mx::squeeze(mx::take_along_axis(x, mx::expand_dims(token, 1), 1), 1);
   };
