@@ -17,7 +17,7 @@ export interface ChatOptions {
   engineHost: EngineHost;
   model(id: string): Promise<ChatModel>;
   /** PEFT folder of a run's checkpoint, the newest where none is named. */
-  adapterFolder(run: string, checkpoint: number | undefined): string;
+  adapterFolder(run: string, checkpoint: number | undefined): string | Promise<string>;
 }
 
 /** The verbs of `chat`. A cancelled call ends its generation. */
@@ -34,8 +34,12 @@ export function chatVerbs({
       try {
         const engine = await engineHost.engine();
         const adapter = input.adapter
-          ? (await engineHost.adapter(model.path, adapterFolder(input.adapter.run, input.adapter.checkpoint)))
-              .id
+          ? (
+              await engineHost.adapter(
+                model.path,
+                await adapterFolder(input.adapter.run, input.adapter.checkpoint),
+              )
+            ).id
           : null;
         const prompt = await model.text.prompt(input.messages);
         const room = model.contextLength - prompt.ids.length;

@@ -31,7 +31,7 @@ export async function* exportRun(
 ): AsyncIterable<ExportProgress> {
   const record = entry.readable;
   const checkpoint = entry.checkpoint(request.checkpoint);
-  const source = entry.checkpointFolder(request.checkpoint);
+  const source = await entry.checkpointFolder(checkpoint.step, 'hashes');
   yield { kind: 'progress', phase: 'writing', done: 0, total: 3 };
   const target = await targetFolder(entry, checkpoint, request.path, options.roots);
   const summary = await summarise(entry, null);

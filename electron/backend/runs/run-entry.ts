@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import type { Progress, RunStatus } from '../../../shared/contract/runs';
 import { AtelierError } from '../../../shared/rpc';
 import {
+  checkCheckpoint,
   CHECKPOINTS,
   RunStore,
   runsFolder,
@@ -107,9 +108,12 @@ export class RunEntry {
     );
   }
 
-  /** Its folder, which PEFT could load. */
-  checkpointFolder(step?: number): string {
-    return join(this.folder, CHECKPOINTS, this.checkpoint(step).folder);
+  /** Its folder, which PEFT could load. @throws AtelierError not_found, or invalid_file where it is damaged */
+  async checkpointFolder(step?: number, by: 'sizes' | 'hashes' = 'sizes'): Promise<string> {
+    const checkpoint = this.checkpoint(step);
+    const folder = join(this.folder, CHECKPOINTS, checkpoint.folder);
+    await checkCheckpoint(folder, checkpoint.step, by);
+    return folder;
   }
 
   /** Writes through the live store, or through one opened for this. */

@@ -2,7 +2,13 @@ import { mkdtempSync, readdirSync, rmSync, truncateSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { latestCheckpoint, sweepCheckpoints, writeCheckpoint, type CheckpointRequest } from './checkpoints';
+import {
+  checkCheckpoint,
+  latestCheckpoint,
+  sweepCheckpoints,
+  writeCheckpoint,
+  type CheckpointRequest,
+} from './checkpoints';
 import { files, type Files } from './files';
 import { RunStore } from './run-store';
 
@@ -93,6 +99,18 @@ describe('a checkpoint', () => {
     truncateSync(join(folder, 'checkpoints/step-00000001/adapter_model.safetensors'), 3);
     await sweepCheckpoints(folder, store);
     expect(await newest()).toBeNull();
+  });
+
+  it('damaged on the disk is refused by the step that it is of', async () => {
+    await writeCheckpoint(folder, store, request(1));
+    const place = join(folder, 'checkpoints/step-00000001');
+    await checkCheckpoint(place, 1, 'hashes');
+    writeFileSync(join(place, 'optimizer.safetensors'), 'momentz 1');
+    await checkCheckpoint(place, 1, 'sizes');
+    const damaged = { code: 'invalid_file', message: expect.stringContaining('step 1 is damaged') };
+    await expect(checkCheckpoint(place, 1, 'hashes')).rejects.toMatchObject(damaged);
+    rmSync(place, { recursive: true });
+    await expect(checkCheckpoint(place, 1, 'sizes')).rejects.toMatchObject(damaged);
   });
 
   it('does not begin without room, says so, and loses nothing', async () => {

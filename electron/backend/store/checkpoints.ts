@@ -124,6 +124,19 @@ export async function sweepCheckpoints(
   }
 }
 
+/**
+ * That a committed checkpoint is still as it was written: its files' sizes, or their hashes too.
+ * @throws AtelierError invalid_file
+ */
+export async function checkCheckpoint(folder: string, step: number, by: 'sizes' | 'hashes'): Promise<void> {
+  if (await (by === 'sizes' ? isWhole(folder) : matches(folder))) return;
+  throw new AtelierError(
+    'invalid_file',
+    `The checkpoint of step ${step} is damaged: its files are not as they were written.`,
+    `Choose another checkpoint. Its folder is ${folder}.`,
+  );
+}
+
 async function isWhole(folder: string): Promise<boolean> {
   try {
     const manifest = await readManifest(folder);

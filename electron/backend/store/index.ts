@@ -1,5 +1,6 @@
 export { makeDataFolder } from './data-folder';
 export {
+  checkCheckpoint,
   CHECKPOINTS,
   latestCheckpoint,
   readManifest,
