@@ -1,7 +1,7 @@
 import { mkdtempSync, existsSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { engineModule, type Device, type Engine } from '../native';
+import { engineModule, type Device, type Engine, type ModelInfo } from '../native';
 import type { Json } from './losses/case';
 import { readTensors, type Tensor } from './safetensors';
 
@@ -19,8 +19,15 @@ export class Context {
   ) {}
 
   get engine(): Engine {
+    // The values are f32's: no TF32 in products. MLX reads this when it is loaded.
+    process.env['MLX_ENABLE_TF32'] = '0';
     this.started ??= engineModule(this.device).createEngine({ device: this.device });
     return this.started;
+  }
+
+  /** Loads a model in f32, which is what the values were made in, also where a GPU would choose bf16. */
+  load(path: string): Promise<ModelInfo> {
+    return this.engine.loadModel(path, { dtype: 'f32' });
   }
 
   /** Absolute path of a file or folder of the fixtures. */

@@ -28,7 +28,7 @@ async function runAdapter(ctx: Context, folder: string, paths: string[]): Promis
   const base = `models/${folder.split('/')[1]}`;
   const inputs = ctx.tensors(`${base}/io.safetensors`);
   const { engine } = ctx;
-  const model = (await engine.loadModel(ctx.path(base))).id;
+  const model = (await ctx.load(ctx.path(base))).id;
   const adapter = await engine.loadAdapter(model, ctx.path(folder));
 
   const outputs = new Comparer(2e-4);

@@ -120,7 +120,7 @@ function compareGradients(got: Record<string, Tensor>, expected: Json, comparer:
 async function runModel(ctx: Context, folder: string, paths: string[]): Promise<Line[]> {
   const io = ctx.json(`${folder}/io.json`);
   const tensors = ctx.tensors(`${folder}/io.safetensors`);
-  const info = await ctx.engine.loadModel(ctx.path(folder));
+  const info = await ctx.load(ctx.path(folder));
   const outputs = new Comparer(1e-4);
   await compareIo(ctx, info.id, tensors, outputs);
   const hidden = await nativeTest(ctx, HIDDEN);
@@ -172,7 +172,7 @@ async function runModel(ctx: Context, folder: string, paths: string[]): Promise<
     mkdirSync(copy, { recursive: true });
     cpSync(ctx.path(folder), copy, { recursive: true });
     cpSync(ctx.path(`${folder}/config_legacy.json`), join(copy, 'config.json'));
-    const { id } = await ctx.engine.loadModel(copy);
+    const { id } = await ctx.load(copy);
     await compareIo(ctx, id, tensors, legacy);
     await ctx.engine.unloadModel(id);
     lines.push(lineOf(`${folder}/config_legacy.json`, source, legacy));

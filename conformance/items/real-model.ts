@@ -15,7 +15,7 @@ async function run(ctx: Context, paths: string[]): Promise<Line[]> {
   const fixture = ctx.json(values);
   const { engine } = ctx;
   const gguf = smollm2Gguf();
-  const model = (await engine.loadModel(gguf)).id;
+  const model = (await ctx.load(gguf)).id;
   const outputs = new Comparer(2e-3, 0);
   const exact = new Comparer(0, 0);
   const { tokenizer } = await modelText(ctx, 'smollm2');

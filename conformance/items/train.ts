@@ -36,7 +36,7 @@ class Session {
   async open(): Promise<void> {
     const { engine } = this.ctx;
     const { betas, eps, weight_decay } = this.spec.config;
-    this.model = (await engine.loadModel(this.ctx.path(this.spec.base_model))).id;
+    this.model = (await this.ctx.load(this.ctx.path(this.spec.base_model))).id;
     const isFull = this.folder.endsWith('sft_full');
     if (!isFull)
       this.adapter = (await engine.loadAdapter(this.model, this.ctx.path(`${this.folder}/init`))).id;

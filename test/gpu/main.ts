@@ -32,7 +32,7 @@ if (values.out) writeFileSync(values.out, text);
 process.stdout.write(`${text}\n`);
 process.exit(proof.conformance.failed.length === 0 && proof.grpo.steps.length === 3 ? 0 : 1);
 
-/** In a process of its own: the fixtures are f32, so TF32 has to be off before MLX is loaded. */
+/** In a process of its own: it loads MLX with its own settings. */
 function conformance(on: Device, items: string[]) {
   const source = import.meta.url.endsWith('.ts');
   const program = fileURLToPath(
@@ -49,7 +49,6 @@ function conformance(on: Device, items: string[]) {
   let output: string;
   try {
     output = execFileSync(process.execPath, args, {
-      env: { ...process.env, MLX_ENABLE_TF32: '0' },
       maxBuffer: 64 << 20,
       encoding: 'utf8',
     });
