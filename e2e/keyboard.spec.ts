@@ -35,6 +35,8 @@ test('a curve is read step by step with the arrow keys and opens the answers beh
 test('answers are read with j and k; what comes meanwhile does not move them', async ({ page, fixtures }) => {
   await page.goto((await fixtures('full')).address('/runs/carry-again?tab=rollouts'));
   await expect(page.getByText('Following the newest step')).toBeVisible();
+  // the stored steps have all come
+  await expect(page.getByText('Step 41', { exact: true })).toBeVisible();
   const list = page.getByRole('list', { name: 'Rollouts' });
   const first = await list.locator('[aria-current=true]').innerText();
   await page.keyboard.press('j');
