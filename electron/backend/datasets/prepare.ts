@@ -79,15 +79,21 @@ async function prepare<T extends { ids: Int32Array }>(
       if (maxTokens === undefined || made.ids.length <= maxTokens) prepared.rows.push(made);
       else prepared.problems.push({ line: row.line, message: tooLong(made.ids.length, maxTokens) });
     } catch (error) {
-      if (!(error instanceof AtelierError) || !rowErrors.has(error.code)) throw error;
+      if (!isRowError(error)) throw error;
       prepared.problems.push({ line: row.line, message: error.message });
     }
   }
   return prepared;
 }
 
-/** What a single row can be to blame for. */
-export const rowErrors: ReadonlySet<string> = new Set(['invalid_data', 'template_failed']);
+/**
+ * Whether a single row can be to blame. A template that overran its budget is not a row's fault: it would overrun
+ * on each of them, at two seconds a row.
+ */
+export function isRowError(error: unknown): error is AtelierError {
+  if (!(error instanceof AtelierError) || error.details?.['overrun'] === true) return false;
+  return error.code === 'invalid_data' || error.code === 'template_failed';
+}
 
 export const tooLong = (tokens: number, limit: number) =>
   `${tokens} tokens, more than the limit of ${limit}: it is left out`;

@@ -3,7 +3,7 @@ import { algorithmByKey } from '../../../shared/algorithms';
 import type { PreviewRow } from '../../../shared/contract/datasets';
 import { AtelierError } from '../../../shared/rpc/errors';
 import type { Use } from './mapping';
-import { promptRow, rowErrors, tooLong, type PrepareOptions } from './prepare';
+import { promptRow, isRowError, tooLong, type PrepareOptions } from './prepare';
 import { trainingExample } from './row-text';
 import type { DataRow } from './scan';
 
@@ -38,7 +38,7 @@ export async function previewRow(row: DataRow, use: Use, options: PrepareOptions
       ...(ids.length > limit ? { problem: tooLong(ids.length, limit) } : {}),
     };
   } catch (error) {
-    if (!(error instanceof AtelierError) || !rowErrors.has(error.code)) throw error;
+    if (!isRowError(error)) throw error;
     const empty = { text: '', pieces: [], ids: new Int32Array(0), lossMask: new Uint8Array(0) };
     return { line: row.line, ...empty, truncated: false, problem: error.message };
   }

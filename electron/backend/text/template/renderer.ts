@@ -71,15 +71,16 @@ export class Renderer {
     } catch (error) {
       this.#worker = null;
       void worker.terminate();
-      throw templateFailed(error instanceof Error ? error.message : String(error));
+      throw templateFailed(error instanceof Error ? error.message : String(error), { overrun: true });
     }
     if ('error' in answer) throw templateFailed(answer.error);
     return answer.text;
   }
 }
 
-function templateFailed(why: string): AtelierError {
-  return new AtelierError('template_failed', `The chat template cannot be used here: ${why}.`);
+function templateFailed(why: string, details?: Record<string, unknown>): AtelierError {
+  const message = `The chat template cannot be used here: ${why}.`;
+  return new AtelierError('template_failed', message, undefined, details);
 }
 
 function ask(worker: Worker, task: RenderTask, milliseconds: number): Promise<RenderAnswer> {

@@ -1,0 +1,25 @@
+import { cpSync, mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { ModelText } from '../text';
+import { preparePrompts } from './prepare';
+
+it('a template that never ends is one error, not two seconds for each row', async () => {
+  const model = join(mkdtempSync(join(tmpdir(), 'atelier-template-')), 'model');
+  cpSync('resources/models/abacus', model, { recursive: true });
+  writeFileSync(join(model, 'chat_template.jinja'), '{% for x in range(1000000000) %}a{% endfor %}');
+  let asked = 0;
+  async function* rows() {
+    for (let line = 1; line <= 3; line++) {
+      asked++;
+      yield { line, row: { prompt: '1 + 1' } };
+    }
+  }
+  const text = await ModelText.fromFolder(model);
+  await expect(preparePrompts(rows(), { text, mapping: { prompt: 'prompt' } })).rejects.toMatchObject({
+    code: 'template_failed',
+    message: expect.stringContaining('did not finish within 2 s'),
+  });
+  expect(asked).toBe(1);
+});
