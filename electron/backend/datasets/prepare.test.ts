@@ -8,7 +8,10 @@ import { preparePrompts } from './prepare';
 it('a template that never ends is one error, not two seconds for each row', async () => {
   const model = join(mkdtempSync(join(tmpdir(), 'atelier-template-')), 'model');
   cpSync('resources/models/abacus', model, { recursive: true });
-  writeFileSync(join(model, 'chat_template.jinja'), '{% for x in range(1000000000) %}a{% endfor %}');
+  writeFileSync(
+    join(model, 'chat_template.jinja'),
+    '{% for a in range(9000) %}{% for b in range(9000) %}{% set c = a %}{% endfor %}{% endfor %}',
+  );
   let asked = 0;
   async function* rows() {
     for (let line = 1; line <= 3; line++) {

@@ -17,6 +17,14 @@ describe('a template has a budget', () => {
     expect(await renderer.render('{{ a }}', { a: 'on' })).toBe('on');
   });
 
+  test('a range that would fill the memory is refused before it is made', async () => {
+    for (const range of ['range(1000000000)', 'range(0, 1000000000)', 'range(0, -1000000000, -1)'])
+      await expect(renderer.render(`{% for a in ${range} %}{% endfor %}`, {})).rejects.toMatchObject(
+        refused(/range\(\) of more than 100000 numbers/),
+      );
+    expect(await renderer.render('{% for a in range(3, 0, -1) %}{{ a }}{% endfor %}', {})).toBe('321');
+  });
+
   test('too much output is refused', async () => {
     const wide = "{% for a in range(300) %}{{ 'x' * 1000 }}{% endfor %}";
     await expect(renderer.render(wide, {})).rejects.toMatchObject(

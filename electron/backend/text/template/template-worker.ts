@@ -1,7 +1,28 @@
 // Renders templates on a thread of its own, so that a template that never ends can be killed.
-import { Template } from '@huggingface/jinja';
+import { Environment, Template } from '@huggingface/jinja';
 import { parentPort } from 'node:worker_threads';
 import type { RenderAnswer, RenderTask } from './renderer';
+
+/**
+ * The library's range() makes the whole array at once: one call with a large number exhausts the thread's heap
+ * in a way that ends the process, before any deadline. No chat has so many messages.
+ */
+const longestRange = 100_000;
+const set = Environment.prototype.set;
+Environment.prototype.set = function bounded(this: Environment, name, value) {
+  if (name !== 'range' || typeof value !== 'function') return set.call(this, name, value);
+  const range = value as (...numbers: number[]) => number[];
+  return set.call(this, name, (start: number, stop?: number, step?: number) => {
+    const [from, to] = stop === undefined ? [0, start] : [start, stop];
+    if (Math.abs((to - from) / (step ?? 1)) > longestRange)
+      throw new Error(`range() of more than ${longestRange} numbers`);
+    return stop === undefined
+      ? range(start)
+      : step === undefined
+        ? range(start, stop)
+        : range(start, stop, step);
+  });
+};
 
 const RealDate = Date;
 const compiled = new Map<string, Template>();
