@@ -5,12 +5,12 @@ import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { root } from './setup/paths.mjs';
 
-const require = createRequire(join(root, 'node_modules/electron-builder/package.json'));
+const builder = createRequire(join(root, 'node_modules/electron-builder/package.json'));
 const read = (file: string) => readFileSync(join(root, file), 'utf8');
 
 test('electron-builder takes its configuration, for the Electron and the SQLite that are installed', async () => {
   const config = parse(read('electron-builder.yml')) as { electronVersion: string; files: unknown[] };
-  const { validateConfiguration } = require('app-builder-lib/out/util/config/config') as {
+  const { validateConfiguration } = builder('app-builder-lib/out/util/config/config') as {
     validateConfiguration(config: unknown, debug: { isEnabled: boolean }): Promise<void>;
   };
   await validateConfiguration(config, { isEnabled: false });
