@@ -38,7 +38,8 @@ const quickjsWasm = {
 const bundle = (input, output, plugins = []) => ({
   input,
   plugins,
-  external: ['electron', 'better-sqlite3', 'tokenizers', 'typescript'],
+  // ts-blank-space loads typescript: inlined, it would do so at the start and not when first needed
+  external: ['electron', 'better-sqlite3', 'tokenizers', 'typescript', 'ts-blank-space'],
   platform: 'node',
   tsconfig: 'tsconfig.json',
   output: { dir: 'dist', sourcemap: true, ...output },
