@@ -90,6 +90,7 @@ export async function gatherRollouts(
       ...judgement.metrics,
       'rollout/length': mean(answers.map((answer) => answer.row.ids.length)),
       'rollout/duplicates': duplicates(answers),
+      'rollout/entropy': entropy(answers),
       'rollout/truncated': mean(answers.map((answer) => (answer.row.finish === 'length' ? 1 : 0))),
       'perf/rollout_tokens_per_s': generated.tokens / generated.seconds,
     },
@@ -191,6 +192,17 @@ function duplicates(answers: Answer[]): number {
   }
   if (new Set(answers.map(({ prompt }) => prompt.text)).size < 2) return NaN;
   return mean(answers.map(({ completion }) => (prompts.get(completion)!.size > 1 ? 1 : 0)));
+}
+
+/** Per token, estimated by what was drawn: an entropy is the mean of -log p under the policy itself. */
+function entropy(answers: Answer[]): number {
+  let sum = 0;
+  let tokens = 0;
+  for (const { row } of answers) {
+    for (const logp of row.logprob) sum -= logp;
+    tokens += row.logprob.length;
+  }
+  return sum / tokens;
 }
 
 function describeFailure(answers: Answer[], scores: Score[]): string | null {
