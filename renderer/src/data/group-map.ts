@@ -13,6 +13,8 @@ export interface Group {
 }
 
 const PAGE = 200;
+/** A long run's groups come in many pages: the strip is not drawn anew for each. */
+const SHOW_MS = 400;
 
 /** All groups of a run so far, in order of steps; later ones are fetched from where it left off. */
 export interface GroupMap {
@@ -47,9 +49,12 @@ export function useGroupMap(id: string, version: unknown): GroupMap {
       try {
         do {
           state.again = false;
-          await extend(client, id, state.groups, signal, (complete) =>
-            setMap({ groups: [...state.groups], complete }),
-          );
+          let shown = 0;
+          await extend(client, id, state.groups, signal, (complete) => {
+            if (!complete && performance.now() - shown < SHOW_MS) return;
+            shown = performance.now();
+            setMap({ groups: [...state.groups], complete });
+          });
         } while (state.again && !signal.aborted);
       } catch {
         // the list beside it tells of a failure; the strip keeps what it has and goes on with the next version

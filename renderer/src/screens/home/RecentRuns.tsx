@@ -27,6 +27,7 @@ export function RecentRuns({ runs }: { runs: readonly RunSummary[] }) {
         { key: 'status', header: 'Status', cell: (run) => <Status {...statusWords[run.status]} small /> },
         {
           key: 'curve',
+          spare: true,
           header: 'Curve',
           cell: (run) => (
             <Sparkline

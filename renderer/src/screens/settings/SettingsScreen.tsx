@@ -68,11 +68,13 @@ function Training() {
   const status = useStatus();
   if (settings.isError)
     return (
-      <ErrorState
-        what="The settings cannot be read."
-        error={asFailure(settings.error)}
-        onRetry={settings.refetch}
-      />
+      <Section title="Training">
+        <ErrorState
+          what="The settings cannot be read."
+          error={asFailure(settings.error)}
+          onRetry={settings.refetch}
+        />
+      </Section>
     );
   if (settings.data === undefined) return <SkeletonRows rows={3} label="Loading settings" />;
   const shown: Settings = save.isPending ? save.variables : settings.data;
