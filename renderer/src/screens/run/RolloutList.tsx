@@ -1,4 +1,4 @@
-import { useCallback, useEffect, useRef, useState, type RefObject } from 'react';
+import { memo, useCallback, useEffect, useRef, useState, type RefObject } from 'react';
 import { ROLLOUT_PAGE, useRollouts, type Rollout, type RolloutSource } from '../../data/rollouts';
 import { oneLine, RolloutRow } from './RolloutRow';
 import styles from './RolloutList.module.css';
@@ -73,8 +73,8 @@ export function RolloutList({
   );
 }
 
-/** A page of rows, or its place while it is far from the visible part. */
-function Rows({
+/** A page of rows, or its place while it is far from the visible part. A key press draws only the pages it concerns. */
+const Rows = memo(function Rows({
   source,
   page,
   expected,
@@ -131,7 +131,7 @@ function Rows({
         ))}
     </div>
   );
-}
+});
 
 /** Whether a row is the first of its group and so has the prompt above it. */
 function opens(rollouts: readonly Rollout[], index: number, page: number, look: Look): boolean {

@@ -82,6 +82,10 @@ export function Rollouts({
       }),
     [set, searching],
   );
+  const look = useMemo(
+    () => ({ grouped: search.sort === 'order' && !searching, stepped: step === undefined }),
+    [search.sort, searching, step],
+  );
   const root = useRef<HTMLDivElement>(null);
   const actions = useRolloutActions({
     source,
@@ -173,7 +177,7 @@ export function Rollouts({
               page={page}
               rollouts={rollouts}
               chosen={chosen?.id}
-              look={{ grouped: search.sort === 'order' && !searching, stepped: step === undefined }}
+              look={look}
               onChoose={choose}
             />
           )}
