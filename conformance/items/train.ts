@@ -173,17 +173,25 @@ async function runRollouts(s: Session): Promise<void> {
     onCompletions(ref),
     unpadded(expected.ref_logprobs, r.completion_mask).flat(),
   );
-  const isProduct = config.importance_sampling_level === 'token';
-  const program = isProduct
-    ? grpoLoss({
-        clipLow: config.epsilon_low,
-        clipHigh: config.epsilon_high,
-        normalisation: config.loss_type,
-        maxNewTokens: 1,
-        beta: config.beta,
-        entropyBonus: 0,
-      })
-    : trlProgram(config, { advantages: r.advantages });
+  const common = {
+    clipLow: config.epsilon_low,
+    clipHigh: config.epsilon_high,
+    normalisation: config.loss_type,
+    maxNewTokens: 1,
+    beta: config.beta,
+    entropyBonus: 0,
+  };
+  const program =
+    config.importance_sampling_level === 'token'
+      ? grpoLoss({
+          ...common,
+          objective: 'clip',
+          ratioCap: 0,
+          biasCorrectedKl: false,
+          entropyShare: 1,
+          correction: 'sampler',
+        })
+      : gspoLoss({ ...common, level: 'sequence' });
   const tokens = mask.flat().reduce((a, b) => a + b, 0);
   let k = 0;
   for (let pass = 0; pass < config.epochs; pass++)
