@@ -12,6 +12,6 @@ export default defineConfig({
     modulePreload: { polyfill: false },
     target: 'chrome134',
     reportCompressedSize: false,
-    chunkSizeWarningLimit: 2000,
+    chunkSizeWarningLimit: 600,
   },
 });

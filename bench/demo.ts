@@ -1,5 +1,5 @@
 // The demo's run for several seeds: does reinforcement learning take the bundled model from mostly wrong to right?
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ModelText } from '../electron/backend/text';
@@ -9,17 +9,19 @@ import { exportRun } from '../electron/headless/export-run';
 import { openLocal } from '../electron/headless/local';
 import { showRun } from '../electron/headless/terminal-run';
 import { engineModule, type Device } from '../native';
+import type { Skill } from '../resources/recipe/corpus';
 import { measure, type Question, type Score } from '../resources/recipe/measure';
 import decimals from '../resources/rewards/decimals';
 import sums from '../resources/rewards/sums';
 import { demo } from '../shared/contract/demo';
 import type { RunConfigInput } from '../shared/contract/runs';
+import { freshQuestions } from './held-out';
 
 const MOST_BEFORE = 0.45;
 const LEAST_AFTER = 0.85;
-/** Answers to each held-out question. */
+/** Answers to each question. */
 const SAMPLES = 4;
-const scores: Record<string, Score> = { sums, decimals };
+const scores: Record<Skill, Score> = { sums, decimals };
 
 interface Outcome {
   seed: number;
@@ -36,12 +38,18 @@ export async function benchDemo(args: string[]): Promise<number> {
     seeds: { type: 'string', default: '0,1,2' },
     skill: { type: 'string', default: 'sums' },
   });
-  const config = runOf(values.skill);
+  if (!Object.hasOwn(scores, values.skill))
+    throw new Error(`--skill ${values.skill}: choose ${Object.keys(scores).join(' or ')}.`);
+  const skill = values.skill as Skill;
+  const questions = freshQuestions(skill);
+  console.log(
+    `${questions.length} fresh questions, ${questions.length * SAMPLES} sampled answers before and after`,
+  );
   const outcomes: Outcome[] = [];
   for (const seed of values.seeds.split(',').map(Number)) {
     const home = mkdtempSync(join(tmpdir(), 'atelier-bench-'));
     try {
-      outcomes.push(await oneSeed(home, device, { ...config, seed }));
+      outcomes.push(await oneSeed(home, device, skill, questions, seed));
     } finally {
       rmSync(home, { recursive: true, force: true });
     }
@@ -64,20 +72,24 @@ export async function benchDemo(args: string[]): Promise<number> {
 }
 
 /** The demo's run, on another skill's data where that is asked for. */
-function runOf(skill: string): RunConfigInput {
-  const dataset = `${skill}-held-out`;
-  return {
-    ...demo,
-    data: { ...demo.data, dataset: skill, heldOut: { dataset, rows: 128 } },
-    reward: { id: skill },
-  };
-}
+const runOf = (skill: Skill, seed: number): RunConfigInput => ({
+  ...demo,
+  data: { ...demo.data, dataset: skill, heldOut: { dataset: `${skill}-held-out`, rows: 128 } },
+  reward: { id: skill },
+  seed,
+});
 
-async function oneSeed(home: string, device: Device, config: RunConfigInput): Promise<Outcome> {
+async function oneSeed(
+  home: string,
+  device: Device,
+  skill: Skill,
+  questions: Question[],
+  seed: number,
+): Promise<Outcome> {
   const local = await openLocal({ home, device });
-  const { id } = await local.client.runs.start(config);
+  const { id } = await local.client.runs.start(runOf(skill, seed));
   const { status, steps } = await showRun(local.client, id);
-  if (status !== 'completed') throw new Error(`seed ${config.seed}: the run is ${status}`);
+  if (status !== 'completed') throw new Error(`seed ${seed}: the run is ${status}`);
   const folder = await exportRun(local.client, id);
   const times: number[] = [];
   for await (const row of local.client.runs.follow({ id })) {
@@ -87,19 +99,14 @@ async function oneSeed(home: string, device: Device, config: RunConfigInput): Pr
   await local.close();
 
   const engine = engineModule(device).createEngine({ device });
-  const resources = join(appRoot(), 'resources');
-  const path = join(resources, 'models', config.model);
+  const path = join(appRoot(), 'resources/models', demo.model);
   const [{ id: model }, text] = [await engine.loadModel(path), await ModelText.fromFolder(path)];
   const { id: adapter } = await engine.loadAdapter(model, folder);
-  const questions = readFileSync(join(resources, 'datasets', `${config.data.heldOut!.dataset}.jsonl`), 'utf8')
-    .trim()
-    .split('\n')
-    .map((line) => JSON.parse(line) as Question);
   const means = async (which: typeof adapter | null) => {
     const policy = { model, adapter: which, text };
     const mean = async (temperature: number, samples: number) =>
       (
-        await measure(engine, policy, questions, scores[config.data.dataset]!, {
+        await measure(engine, policy, questions, scores[skill], {
           temperature,
           samples,
           seed: 9,
@@ -110,7 +117,7 @@ async function oneSeed(home: string, device: Device, config: RunConfigInput): Pr
   const [before, after] = [await means(null), await means(adapter)];
   await engine.close();
   return {
-    seed: config.seed ?? 0,
+    seed,
     before,
     after,
     trainingSeconds: (times.at(-1)! - times[0]!) / 1000,

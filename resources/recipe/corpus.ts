@@ -30,6 +30,9 @@ const skills = {
 };
 export type Skill = keyof typeof skills;
 
+/** A question of the kind that the data sets hold, with its right working. */
+export const drawQuestion = (skill: Skill, random: Random): Row => skills[skill](random, 'right');
+
 function distinct(count: number, taken: Set<string>, make: () => Row): Row[] {
   const rows: Row[] = [];
   while (rows.length < count) {
@@ -53,7 +56,7 @@ export interface SkillData {
 export function skillData(skill: Skill): SkillData {
   const random = new Random(CORPUS.seed + Object.keys(skills).indexOf(skill));
   const taken = new Set<string>();
-  const make = () => skills[skill](random, 'right');
+  const make = () => drawQuestion(skill, random);
   return {
     heldOut: distinct(CORPUS.heldOut, taken, make),
     rows: distinct(CORPUS.rows, taken, make),

@@ -11,7 +11,7 @@ import { writeDatasets } from './datasets';
 import { measure, type Score } from './measure';
 import { CONFIG, writeTextFiles } from './model-files';
 import { fineTune, SFT } from './sft';
-import { makeTokenizer } from './tokenizer';
+import { makeTokenizer, tokenizerTexts } from './tokenizer';
 
 const resources = fileURLToPath(new URL('..', import.meta.url));
 const folder = join(resources, 'models/abacus');
@@ -22,8 +22,7 @@ writeDatasets(join(resources, 'datasets'));
 
 const rows = baseRows(CORPUS.seed, heldOutPrompts());
 const sample = Array.from({ length: CORPUS.tokenizerRows }, () => rows.next().value);
-const texts = sample.flatMap(({ prompt, completion }) => [prompt, completion, 'user', 'assistant']);
-writeTextFiles(folder, makeTokenizer(texts, CONFIG.vocab_size));
+writeTextFiles(folder, makeTokenizer(tokenizerTexts(sample), CONFIG.vocab_size));
 const text = await ModelText.fromFolder(folder);
 
 const engine = engineModule(device).createEngine({ device });

@@ -19,8 +19,14 @@ export const SFT = {
   microTokens: 1024,
 } as const;
 
+/** All that the base model learns, in its order: what `fineTune` takes of `rows`. */
+export function* conversations(rows: Iterator<Row, never>): Generator<Row[], undefined> {
+  const random = new Random(SFT.seed);
+  for (let k = 0; k < SFT.steps * SFT.batch; k++) yield conversation(rows, random);
+}
+
 /** 1, 2 or 3 rows that follow each other in one conversation. */
-export function conversation(rows: Iterator<Row, never>, random: Random): Row[] {
+function conversation(rows: Iterator<Row, never>, random: Random): Row[] {
   const [one, two] = SFT.turns;
   const u = random.unit();
   const turns = u < one ? 1 : u < one + two ? 2 : 3;
@@ -53,10 +59,10 @@ export async function fineTune(
 ): Promise<void> {
   const optimizer = await engine.createOptimizer({ kind: 'full', model }, SFT.optimizer);
   const program = JSON.stringify(sft.losses(sft.params.parse({})).policy);
-  const random = new Random(SFT.seed);
+  const all = conversations(rows);
   for (let step = 0; step < SFT.steps; step++) {
     const examples = await Promise.all(
-      Array.from({ length: SFT.batch }, () => encoded(text, conversation(rows, random))),
+      Array.from({ length: SFT.batch }, () => encoded(text, all.next().value!)),
     );
     const { loss } = await engine.step({
       optimizer,

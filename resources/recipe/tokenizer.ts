@@ -1,4 +1,5 @@
 /** Byte-level BPE, learnt from the recipe's own rows (Sennrich et al. 2016, arXiv 1508.07909). */
+import type { Row } from './row';
 
 /** A word with the space before it, one figure, punctuation, or one white-space character. */
 const PIECE = ' ?\\p{L}+| ?\\p{N}| ?[^\\s\\p{L}\\p{N}]+|\\s';
@@ -61,6 +62,10 @@ function learnMerges(texts: Iterable<string>, most: number): Pair[] {
   }
   return merges;
 }
+
+/** What the tokenizer learns from: questions, answers and the template's words. */
+export const tokenizerTexts = (rows: readonly Row[]): string[] =>
+  rows.flatMap(({ prompt, completion }) => [prompt, completion, 'user', 'assistant']);
 
 /** tokenizer.json as the `tokenizers` library reads it. Special tokens, then bytes, then merges. */
 export function makeTokenizer(texts: Iterable<string>, vocabularySize: number): string {

@@ -13,7 +13,7 @@ export const POLICY_METRICS: MetricInfo[] = [
     key: 'policy/entropy',
     label: 'Entropy',
     unit: 'nats',
-    help: 'How many continuations the policy still considers. Falling to near 0 means that all answers become alike.',
+    help: 'How many continuations the policy still considers. Falling to near 0 means that all answers become alike. Measured where the policy learns: answers of groups without contrast, and cut-off ones that are not learnt from, are not in it.',
     better: null,
   },
   {
@@ -155,6 +155,13 @@ export const ROLLOUT_METRICS: MetricInfo[] = [
     unit: 'tokens',
     help: 'Mean length of the answers.',
     better: null,
+  },
+  {
+    key: 'rollout/duplicates',
+    label: 'Same answer to other prompts',
+    unit: '%',
+    help: 'Answers that another prompt of the step got too, word for word. Rising to nearly all, one text pleases the reward whatever is asked.',
+    better: 'down',
   },
   {
     key: 'rollout/truncated',

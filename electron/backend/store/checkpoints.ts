@@ -72,14 +72,20 @@ export async function writeCheckpoint(
   await prune(parent, store, request.keep, using);
 }
 
-async function checkRoom(parent: string, expected: number, using: Files): Promise<void> {
-  const free = await using.freeBytes(parent);
-  if (free >= expected + RESERVE_BYTES) return;
+/**
+ * That a checkpoint of so many bytes would have room.
+ * @throws AtelierError disk_full; `bytesWanted` tells how much must be free
+ */
+export async function checkRoom(folder: string, expected: number, using: Files = files): Promise<void> {
+  const free = await using.freeBytes(folder);
+  const wanted = expected + RESERVE_BYTES;
+  if (free >= wanted) return;
   const mb = (bytes: number) => `${Math.ceil(bytes / 1e6)} MB`;
   throw new AtelierError(
     'disk_full',
-    `A checkpoint needs ${mb(expected)}; the disk has ${mb(free)} left and ${mb(RESERVE_BYTES)} stay reserved.`,
+    `A checkpoint needs ${mb(expected)} in ${folder}; the disk has ${mb(free)} left and ${mb(RESERVE_BYTES)} stay reserved.`,
     'Free some space, then resume. The previous checkpoint is kept.',
+    { bytes: wanted },
   );
 }
 

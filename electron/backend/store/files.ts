@@ -95,3 +95,9 @@ export function isDiskFull(error: unknown): boolean {
   if (code === 'ENOSPC' || code === 'EDQUOT' || code === 'SQLITE_FULL') return true;
   return code === 'io' && /ENOSPC|EDQUOT|No space left|quota/i.test(message ?? '');
 }
+
+/** Bytes that must be free for what failed with `isDiskFull`, where it said so; else 0. */
+export function bytesWanted(error: unknown): number {
+  const bytes = error instanceof AtelierError ? error.details?.['bytes'] : undefined;
+  return typeof bytes === 'number' ? bytes : 0;
+}

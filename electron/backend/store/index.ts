@@ -1,6 +1,7 @@
 export { makeDataFolder } from './data-folder';
 export {
   checkCheckpoint,
+  checkRoom,
   CHECKPOINTS,
   latestCheckpoint,
   readManifest,
@@ -8,7 +9,16 @@ export {
   writeCheckpoint,
   type CheckpointRequest,
 } from './checkpoints';
-export { files, folderBytes, isDiskFull, readJson, replaceFile, writePrivate, type Files } from './files';
+export {
+  bytesWanted,
+  files,
+  folderBytes,
+  isDiskFull,
+  readJson,
+  replaceFile,
+  writePrivate,
+  type Files,
+} from './files';
 export { lockFolder } from './lock';
 export type { CommittedCheckpoint, StoreReader } from './reader';
 export {

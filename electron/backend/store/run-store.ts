@@ -40,12 +40,16 @@ export interface NewRollout {
   logp?: Float32Array;
 }
 
-export interface FinishedStep {
+/** A step's answers, before anything is learnt from them. */
+export interface Attempt {
   step: number;
-  metrics: Record<string, number>;
   groups: NewGroup[];
   rollouts: NewRollout[];
   events: NewEvent[];
+}
+
+export interface FinishedStep extends Attempt {
+  metrics: Record<string, number>;
 }
 
 /**
@@ -98,37 +102,51 @@ export class RunStore extends StoreReader {
 
   addStep(finished: FinishedStep): void {
     this.#commit(this.db, () => {
-      const { step } = finished;
-      const group = this.db.prepare('INSERT INTO groups VALUES (?, ?, ?, ?, ?)');
-      for (const g of finished.groups) group.run(step, g.group, g.line, g.prompt, g.answer);
-      const rollout = this.db.prepare(
-        `INSERT INTO rollouts (step, grp, idx, completion, reward, status, error, milliseconds, reward_hash,
-          advantage, length, finish, mean_logp, ids, logp) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-      );
-      for (const r of finished.rollouts) {
-        rollout.run(
-          step,
-          r.group,
-          r.index,
-          r.completion,
-          r.reward,
-          r.status,
-          r.error ?? null,
-          r.milliseconds,
-          r.rewardHash,
-          r.advantage,
-          r.length,
-          r.finish,
-          r.meanLogp,
-          bytesOf(r.ids),
-          bytesOf(r.logp),
-        );
-      }
+      this.#insertAnswers(finished);
       this.db
         .prepare('INSERT INTO steps VALUES (?, ?, ?, ?)')
-        .run(++this.#seq, Date.now(), step, metricsToText(finished.metrics));
+        .run(++this.#seq, Date.now(), finished.step, metricsToText(finished.metrics));
       for (const event of finished.events) this.#insertEvent(event);
     });
+  }
+
+  /** A step that is held back: its answers can be read, and are replaced when it comes again. */
+  addAttempt(attempt: Attempt): void {
+    this.#commit(this.db, () => {
+      this.#insertAnswers(attempt);
+      for (const event of attempt.events) this.#insertEvent(event);
+    });
+  }
+
+  #insertAnswers({ step, groups, rollouts }: Attempt): void {
+    for (const table of ['groups', 'rollouts']) {
+      this.db.prepare(`DELETE FROM ${table} WHERE step = ?`).run(step);
+    }
+    const group = this.db.prepare('INSERT INTO groups VALUES (?, ?, ?, ?, ?)');
+    for (const g of groups) group.run(step, g.group, g.line, g.prompt, g.answer);
+    const rollout = this.db.prepare(
+      `INSERT INTO rollouts (step, grp, idx, completion, reward, status, error, milliseconds, reward_hash,
+        advantage, length, finish, mean_logp, ids, logp) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    );
+    for (const r of rollouts) {
+      rollout.run(
+        step,
+        r.group,
+        r.index,
+        r.completion,
+        r.reward,
+        r.status,
+        r.error ?? null,
+        r.milliseconds,
+        r.rewardHash,
+        r.advantage,
+        r.length,
+        r.finish,
+        r.meanLogp,
+        bytesOf(r.ids),
+        bytesOf(r.logp),
+      );
+    }
   }
 
   addEvent(event: NewEvent): void {

@@ -89,6 +89,7 @@ export async function gatherRollouts(
       ...rewardMetrics(scores),
       ...judgement.metrics,
       'rollout/length': mean(answers.map((answer) => answer.row.ids.length)),
+      'rollout/duplicates': duplicates(answers),
       'rollout/truncated': mean(answers.map((answer) => (answer.row.finish === 'length' ? 1 : 0))),
       'perf/rollout_tokens_per_s': generated.tokens / generated.seconds,
     },
@@ -179,6 +180,17 @@ function rewardMetrics(scores: Score[]): Record<string, number> {
     'reward/std': Math.sqrt(mean(rewards.map((reward) => (reward - average) ** 2))),
     'reward/failed': mean(scores.map((score) => (fine(score) ? 0 : 1))),
   };
+}
+
+/** Share of the answers that another prompt of the step got too, word for word; NaN where there is but one. */
+function duplicates(answers: Answer[]): number {
+  const prompts = new Map<string, Set<string>>();
+  for (const { completion, prompt } of answers) {
+    const askedBy = prompts.get(completion) ?? new Set();
+    prompts.set(completion, askedBy.add(prompt.text));
+  }
+  if (new Set(answers.map(({ prompt }) => prompt.text)).size < 2) return NaN;
+  return mean(answers.map(({ completion }) => (prompts.get(completion)!.size > 1 ? 1 : 0)));
 }
 
 function describeFailure(answers: Answer[], scores: Score[]): string | null {

@@ -1,166 +1,102 @@
 import type { NewEvent } from '../store';
+import type { Gathered } from './gathered';
+import { MEMORY, percent, RULES, WINDOW, type Act, type Observed, type Verdict } from './health-rules';
 
-type Metrics = Record<string, number>;
-
-/** Steps before the same rule speaks again. */
+/** Steps in a row for which a rule must be silent until it is over: a share at its limit would flap. */
 const QUIET_STEPS = 10;
-const WINDOW = 10;
+const SEVERITY: Record<Act, number> = { warn: 0, pause: 1, stop: 2 };
 
-/** Rules on a run's metrics, in plain words. `stop` ends the run, `pause` asks its person first. */
+/** `act` is null where only the end of something is told. */
 export interface Finding {
   event: NewEvent;
-  act: 'warn' | 'pause' | 'stop';
+  act: Act | null;
 }
 
+type PastStep = { step: number; metrics: Record<string, number> };
+
+/** Rules on a run's steps, in plain words. Each speaks when what it watches begins, worsens and is over. */
 export class Health {
-  readonly #recent: Metrics[] = [];
-  readonly #spoke = new Map<string, number>();
-  readonly #nonFinite: number[] = [];
-  #mismatched = 0;
-  #dead = 0;
+  readonly #early: Record<string, number>[] = [];
+  readonly #recent: Observed[] = [];
+  readonly #active = new Map<string, { act: Act; since: number; quiet: number }>();
+  #firstDead: number | null = null;
+  #held = 0;
 
-  /** `first`: metrics of step 1, where the run has it already. */
-  constructor(private first: Metrics | null) {}
-
-  observe(step: number, metrics: Metrics): Finding[] {
-    this.first ??= metrics;
-    this.#recent.push(metrics);
-    if (this.#recent.length > WINDOW) this.#recent.shift();
-    const found = [
-      this.#zeroVariance(),
-      this.#truncated(metrics),
-      this.#entropy(metrics),
-      this.#mismatch(metrics),
-    ].filter((finding) => finding !== null);
-    return this.#quiet(step, found);
+  /** `past`: the first WINDOW and the last MEMORY steps that are stored, in order: what was said is not said again. */
+  constructor(past: readonly PastStep[]) {
+    for (const { step, metrics } of past)
+      this.observe(step, { metrics, rewards: [], refused: 0, still: null });
   }
 
-  /** After an update that the engine refused because something was not finite. */
-  nonFinite(step: number): Finding {
-    this.#nonFinite.push(step);
-    const again = this.#nonFinite.filter((s) => step - s < 20).length > 1;
+  /** Steps whose metrics `past` should have, for a run that stands at `step`. */
+  static past(step: number): number[] {
+    return Array.from({ length: step }, (_, k) => k + 1).filter((k) => k <= WINDOW || k > step - MEMORY);
+  }
+
+  /** A step that was learnt. */
+  observe(step: number, observed: Observed): Finding[] {
+    if (this.#early.length < WINDOW) this.#early.push(observed.metrics);
+    this.#recent.push(observed);
+    if (this.#recent.length > MEMORY) this.#recent.shift();
+    const seen = { step, early: this.#early, recent: this.#recent };
+    return RULES.flatMap(({ code, judge, over }) => this.#told(step, code, judge(seen), over));
+  }
+
+  /** A step's rewards, before it is learnt: `pause` asks to hold the step back. */
+  rewards(step: number, gathered: Gathered): Finding[] {
+    if (gathered.rollouts.length === 0) return [];
+    if (gathered.alive) this.#firstDead = null;
+    else this.#firstDead ??= step;
+    return [
+      ...this.#told(step, 'reward_failing', failing(gathered), 'The reward works for most answers again.'),
+      ...this.#told(step, 'nothing_rewarded', this.#dead(step), 'Answers can be compared again.'),
+    ];
+  }
+
+  /** A step is held back once: when it comes again, its person has seen what is wrong and wants to go on. */
+  held(step: number): void {
+    this.#held = step;
+  }
+
+  #dead(step: number): Verdict | null {
+    if (this.#firstDead === null) return null;
+    const count = step - this.#firstDead + 1;
+    if (count < 3) return null;
+    // again after three more: going on learns nothing
+    if (count % 3 === 0 && this.#held !== step) this.#active.delete('nothing_rewarded');
     return {
-      act: again ? 'stop' : 'warn',
-      event: {
-        step,
-        level: again ? 'error' : 'warning',
-        code: 'non_finite',
-        message: again
-          ? 'Loss or gradient was not finite twice within 20 steps. The adapter is as at the last checkpoint.'
-          : 'Loss or gradient was not finite; this update was left out.',
-        hint: 'A lower learning rate usually helps.',
-      },
+      act: 'pause',
+      message: `No group had two rewarded answers for ${count} steps: nothing is learnt.`,
+      hint: 'The reward abstains or fails too often: test it on real samples.',
     };
   }
 
-  /** Shares of samples whose reward failed, and whether any group was left to learn from. */
-  rewards(step: number, failed: number, total: number, alive: boolean, first: string | null): Finding | null {
-    this.#dead = alive ? 0 : this.#dead + 1;
-    const share = failed / total;
-    const pause = share > 0.2 || this.#dead >= 3;
-    if (!pause && share <= 0.05) return null;
-    const percent = `${Math.round(share * 100)} %`;
-    const finding: Finding = {
-      act: pause ? 'pause' : 'warn',
-      event: {
-        step,
-        level: pause ? 'error' : 'warning',
-        code: 'reward_failing',
-        message:
-          share > 0.05
-            ? `The reward failed for ${percent} of the answers. ${first ?? ''}`.trim()
-            : 'No group had two rewarded answers for 3 steps: nothing is learnt.',
-        hint: 'Answers without a reward are left out, never counted as 0. Correct the reward in a new run, or resume.',
-      },
-    };
-    return pause ? finding : (this.#quiet(step, [finding])[0] ?? null);
-  }
-
-  #zeroVariance(): Finding | null {
-    if (this.#recent.length < WINDOW) return null;
-    const share = mean(this.#recent.map((m) => m['reward/zero_variance'] ?? NaN));
-    if (!(share > 0.5)) return null;
-    const reward = mean(this.#recent.map((m) => m['reward/mean'] ?? NaN));
-    return warn(
-      'zero_variance',
-      `In ${Math.round(share * 100)} % of the groups of the last ${WINDOW} steps all answers got the same reward: they teach nothing.`,
-      reward > 0.5
-        ? 'The task may have become too easy: harder prompts, or stop here.'
-        : 'The task may be too hard, or the reward too coarse: partial credit, easier prompts, or larger groups.',
-    );
-  }
-
-  #truncated(metrics: Metrics): Finding | null {
-    const share = metrics['rollout/truncated'] ?? NaN;
-    if (!(share > 0.25)) return null;
-    return warn(
-      'truncated',
-      `${Math.round(share * 100)} % of the answers were cut off at the length limit.`,
-      'Raise the longest answer.',
-    );
-  }
-
-  #entropy(metrics: Metrics): Finding | null {
-    const now = metrics['policy/entropy'] ?? NaN;
-    const first = this.first?.['policy/entropy'] ?? NaN;
-    if (now < 0.2 * first) {
-      return warn(
-        'entropy_low',
-        `Entropy has fallen to ${Math.round((100 * now) / first)} % of the first step's: answers are becoming alike.`,
-        'A lower learning rate or a small entropy bonus keeps variety.',
-      );
+  #told(step: number, code: string, verdict: Verdict | null, over?: string): Finding[] {
+    const active = this.#active.get(code);
+    if (!verdict) {
+      if (!active || ++active.quiet < QUIET_STEPS) return [];
+      this.#active.delete(code);
+      return over === undefined ? [] : [{ act: null, event: { step, level: 'info', code, message: over } }];
     }
-    if (now > 2 * first) {
-      return warn(
-        'entropy_high',
-        `Entropy has risen to ${(now / first).toFixed(1)} times the first step's: the text may be breaking down.`,
-        'A lower learning rate usually helps.',
-      );
+    const { act, message, hint } = verdict;
+    // a pause that did not come about, on a full disk say, is asked for again
+    const unheard = act === 'pause' && active?.since === step && this.#held !== step;
+    if (active && !unheard && SEVERITY[act] <= SEVERITY[active.act]) {
+      active.quiet = 0;
+      return [];
     }
-    return null;
-  }
-
-  #mismatch(metrics: Metrics): Finding | null {
-    const gap = metrics['policy/sampler_mismatch'] ?? NaN;
-    this.#mismatched = gap > 0.5 ? this.#mismatched + 1 : 0;
-    if (this.#mismatched >= 3) {
-      return {
-        act: 'stop',
-        event: {
-          step: 0,
-          level: 'error',
-          code: 'sampler_mismatch',
-          message: `Sampler and trainer disagree by ${gap.toFixed(2)} nats a token for 3 steps: the ratios mean nothing.`,
-          hint: 'With several updates per step, fewer of them or a lower learning rate; else this is a fault of the engine.',
-        },
-      };
-    }
-    if (!(gap > 0.02)) return null;
-    return warn(
-      'sampler_mismatch',
-      `Sampler and trainer disagree by ${gap.toFixed(3)} nats a token.`,
-      'Normal with several updates per step; with one it is a numerical fault.',
-    );
-  }
-
-  #quiet(step: number, found: Finding[]): Finding[] {
-    return found
-      .filter(
-        ({ act, event }) =>
-          act !== 'warn' || step - (this.#spoke.get(event.code) ?? -Infinity) >= QUIET_STEPS,
-      )
-      .map((finding) => {
-        this.#spoke.set(finding.event.code, step);
-        return { ...finding, event: { ...finding.event, step } };
-      });
+    this.#active.set(code, { act, since: step, quiet: 0 });
+    const level = act === 'warn' ? 'warning' : 'error';
+    return [{ act, event: { step, level, code, message, hint } }];
   }
 }
 
-function warn(code: string, message: string, hint: string): Finding {
-  return { act: 'warn', event: { step: 0, level: 'warning', code, message, hint } };
-}
-
-function mean(values: number[]): number {
-  const finite = values.filter((value) => Number.isFinite(value));
-  return finite.length === 0 ? NaN : finite.reduce((sum, value) => sum + value, 0) / finite.length;
+function failing({ failed, total, firstFailure }: Gathered): Verdict | null {
+  const share = failed / total;
+  if (!(share > 0.05)) return null;
+  return {
+    act: share > 0.2 ? 'pause' : 'warn',
+    message: `The reward failed for ${percent(share)} of the answers. ${firstFailure ?? ''}`.trim(),
+    hint: 'Answers without a reward are left out, never counted as 0.',
+  };
 }

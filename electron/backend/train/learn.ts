@@ -13,6 +13,8 @@ export interface Learnt {
   first: Record<string, number>;
   /** Updates that the engine left out because something was not finite. */
   refused: number;
+  /** Updates that must have moved every module of the adapter. */
+  moves: number;
 }
 
 /** A step's updates. Not interruptible: half a step cannot be taken back. */
@@ -26,7 +28,7 @@ export async function learn(
   rows: TrainRow[],
   meter: ProgressMeter,
 ): Promise<Learnt> {
-  if (rows.length === 0) return { metrics: { 'train/tokens': 0 }, first: {}, refused: 0 };
+  if (rows.length === 0) return { metrics: { 'train/tokens': 0 }, first: {}, refused: 0, moves: 0 };
   const { params } = job;
   const perStep = needs.minibatches * needs.passes;
   const plan = {
@@ -39,22 +41,24 @@ export async function learn(
   const text = JSON.stringify(program);
   const results: StepResult[] = [];
   let learningRate = 0;
+  let moves = 0;
   for (let pass = 0; pass < needs.passes; pass++) {
     for (const [k, part] of parts.entries()) {
       meter.phase('train', step, pass * parts.length + k, needs.passes * parts.length);
       learningRate =
         params.learningRate * learningRateFactor(plan, (step - 1) * perStep + pass * needs.minibatches + k);
-      results.push(
-        await job.engine.step({
-          optimizer,
-          ...buildBatch(part, program, tokens / parts.length, params),
-          program: text,
-          temperature: needs.temperature ?? 1,
-          learningRate,
-          maxGradNorm: params.maxGradNorm > 0 ? params.maxGradNorm : null,
-          microTokens: job.microTokens,
-        }),
-      );
+      const result = await job.engine.step({
+        optimizer,
+        ...buildBatch(part, program, tokens / parts.length, params),
+        program: text,
+        temperature: needs.temperature ?? 1,
+        learningRate,
+        maxGradNorm: params.maxGradNorm > 0 ? params.maxGradNorm : null,
+        microTokens: job.microTokens,
+      });
+      results.push(result);
+      // the first update of a warm-up has rate 0; groups of equal rewards have no gradient
+      if (result.updated && learningRate > 0 && result.gradNorm > 0) moves++;
     }
   }
   meter.phase('train', step, results.length, results.length);
@@ -62,6 +66,7 @@ export async function learn(
     metrics: { ...summarise(results), 'train/lr': learningRate, 'train/tokens': tokens },
     first: results[0]!.metrics,
     refused: results.filter((result) => !result.updated).length,
+    moves,
   };
 }
 

@@ -6,7 +6,7 @@ import type { Progress, StoredRow } from '../../../shared/contract/runs';
 import { RunStore } from '../store';
 import { scriptedEngine, scriptedText } from '../testing/scripted-engine';
 import { train } from './loop';
-import { exactSum, job, tempFolder, when } from './testing';
+import { events, exactSum, job, rows, statuses, tempFolder, when } from './testing';
 
 const open: { store: RunStore; folder: string }[] = [];
 afterEach(() => {
@@ -21,10 +21,6 @@ function make(...args: Parameters<typeof job>) {
   return made;
 }
 
-const rows = (store: RunStore) => store.rowsAfter(0, 10_000);
-const statuses = (store: RunStore) =>
-  rows(store).flatMap((row) => (row.kind === 'state' ? [row.status] : []));
-const events = (store: RunStore) => rows(store).flatMap((row) => (row.kind === 'event' ? [row.code] : []));
 const steps = (store: RunStore) => rows(store).filter((row) => row.kind === 'step');
 const adapterOf = (folder: string, step: number) =>
   readFileSync(
@@ -273,87 +269,5 @@ describe('pause, resume, stop', () => {
     run.control.want('stop');
     expect(await train(run)).toBe('stopped');
     expect(run.store.checkpoints()).toEqual([]);
-  });
-});
-
-describe('a full disk at a checkpoint', () => {
-  it('pauses the run, keeps the checkpoint before, and goes on exactly when there is room', async () => {
-    const whole = make();
-    await train(whole);
-    const engine = scriptedEngine();
-    let full = false;
-    const save = engine.saveOptimizer;
-    engine.saveOptimizer = (id, file) =>
-      full
-        ? Promise.reject(Object.assign(new Error('write: No space left on device'), { code: 'io' }))
-        : save(id, file);
-    const run = make({}, { engine });
-    void when(run.store, () => run.store.lastStep() >= 5).then(() => (full = true));
-    const ended = train(run);
-    await when(run.store, () => run.store.status()?.status === 'paused');
-    expect(run.store.status()!.message).toContain('disk is full');
-    expect(events(run.store)).toContain('disk_full');
-    expect(run.store.checkpoints().map((c) => c.step)).toEqual([4]);
-    full = false;
-    run.control.want('run');
-    expect(await ended).toBe('completed');
-    expect(adapterOf(run.folder, 10)).toBe(adapterOf(whole.folder, 10));
-  });
-
-  it('still lets the run be stopped', async () => {
-    const engine = scriptedEngine();
-    engine.saveAdapter = () => Promise.reject(Object.assign(new Error('ENOSPC'), { code: 'ENOSPC' }));
-    const run = make({}, { engine });
-    const ended = train(run);
-    await when(run.store, () => run.store.status()?.status === 'paused');
-    run.control.want('stop');
-    await expect(ended).rejects.toMatchObject({ code: 'disk_full' });
-  });
-});
-
-describe('rewards that fail', () => {
-  const failing = (share: number) => ({
-    ...exactSum,
-    score: async (samples: Parameters<typeof exactSum.score>[0]) => {
-      const scores = await exactSum.score(samples, { seed: 0, step: 0 }, new AbortController().signal);
-      return scores.map((score, k) =>
-        k < share * samples.length
-          ? { reward: null, status: 'error' as const, error: 'boom at 3:7', milliseconds: 0 }
-          : score,
-      );
-    },
-  });
-
-  it('are left out, never 0, and warned of above 5 %', async () => {
-    const run = make({ steps: 3 }, { scorer: failing(0.1), data: { ...job().data, heldOut: [] } as never });
-    await train(run);
-    expect(events(run.store)).toContain('reward_failing');
-    const page = run.store.rollouts({ step: 1, sort: 'order', descending: false, offset: 0, limit: 3 });
-    expect(page.rollouts[0]).toMatchObject({
-      reward: null,
-      advantage: null,
-      status: 'error',
-      error: 'boom at 3:7',
-    });
-  });
-
-  it('pause the run above 20 %, with the first of them', async () => {
-    const run = make({}, { scorer: failing(0.3) });
-    const ended = train(run);
-    await when(run.store, () => run.store.status()?.status === 'paused');
-    expect(run.store.status()!.message).toContain('boom at 3:7');
-    run.control.want('stop');
-    expect(await ended).toBe('stopped');
-  });
-});
-
-describe('numbers that are not finite', () => {
-  it('cost one update, and end the run when they come again', async () => {
-    const once = make({}, { engine: scriptedEngine({ nonFiniteSteps: [2] }) });
-    expect(await train(once)).toBe('completed');
-    expect(events(once.store).filter((code) => code === 'non_finite')).toHaveLength(1);
-    const twice = make({}, { engine: scriptedEngine({ nonFiniteSteps: [2, 6] }) });
-    await expect(train(twice)).rejects.toMatchObject({ message: expect.stringContaining('not finite') });
-    expect(twice.store.checkpoints().map((c) => c.step)).toEqual([4]);
   });
 });

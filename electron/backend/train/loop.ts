@@ -1,21 +1,30 @@
-import { planOf, type Plan } from './plan';
 import { AtelierError } from '../../../shared/rpc';
-import { files, isDiskFull, type FinishedStep } from '../store';
+import type { FinishedStep } from '../store';
 import { evaluate } from './evaluate';
 import { gatherExamples, type Gathered } from './gathered';
 import { gatherRollouts } from './gather-rollouts';
 import { Health, type Finding } from './health';
 import { Interrupted, interruptible } from './interrupt';
 import type { ExampleRow, PromptRow, TrainJob } from './job';
-import { learn } from './learn';
-import { closePolicy, openPolicy, proveSaved, saveCheckpoint, type Policy } from './policy';
+import { learn, type Learnt } from './learn';
+import { planOf, type Plan } from './plan';
+import {
+  checkCheckpointRoom,
+  closePolicy,
+  openPolicy,
+  proveSaved,
+  saveCheckpoint,
+  type Policy,
+} from './policy';
 import { ProgressMeter } from './progress';
+import { withRoom } from './room';
 
 export type Outcome = 'completed' | 'stopped' | 'closed';
 
 /** How often a run that waits for disk space looks whether there is some. */
 const ROOM_POLL_MS = 5_000;
-const ROOM_BYTES = 256 * 1024 * 1024;
+/** Updates after which every module of the adapter must have moved. */
+const MOVING_UPDATES = 3;
 
 /**
  * Trains a run from where it stands to its end, its stop or the backend's close; writes every status but a
@@ -36,7 +45,9 @@ class Training {
   /** Steps of the newest checkpoint. */
   #saved: number;
   #reward: number | null = null;
-  #unwritten: FinishedStep | null = null;
+  /** A step that was learnt, until its row is written. `stop`: it ends the run. */
+  #unwritten: { row: FinishedStep; stop: Finding | undefined } | null = null;
+  #moves = 0;
 
   private constructor(
     private readonly job: TrainJob,
@@ -44,7 +55,12 @@ class Training {
     readonly policy: Policy,
   ) {
     this.#meter = new ProgressMeter(plan.steps, job.onProgress);
-    this.#health = new Health(job.store.stepMetrics(1));
+    this.#health = new Health(
+      Health.past(policy.step).flatMap((step) => {
+        const metrics = job.store.stepMetrics(step);
+        return metrics ? [{ step, metrics }] : [];
+      }),
+    );
     this.#saved = policy.step;
   }
 
@@ -88,6 +104,8 @@ class Training {
   async #work(): Promise<Outcome> {
     const { job, plan, policy } = this;
     await this.#write();
+    // said now, not after an hour's work
+    if (policy.step === 0) await this.#withRoom(() => checkCheckpointRoom(job, policy));
     await this.#heldOut(0);
     while (policy.step < plan.steps) await this.#step(policy.step + 1);
     await this.#checkpoint();
@@ -145,6 +163,9 @@ class Training {
     const start = performance.now();
     await job.engine.resetPeak();
     const gathered = await interruptible(job.control, (signal) => this.#gather(step, signal));
+    const rewards = this.#health.rewards(step, gathered);
+    const pause = rewards.find(({ act }) => act === 'pause');
+    if (pause) return this.#holdBack(step, gathered, rewards, pause);
     const learnt = await learn(
       job,
       plan.needs,
@@ -161,14 +182,17 @@ class Training {
       ...learnt.metrics,
       'perf/step_seconds': seconds,
     };
-    const findings = this.#examine(step, gathered, metrics, learnt.first, learnt.refused);
+    const findings = [...rewards, ...(await this.#examine(step, gathered, metrics, learnt))];
     policy.step = step;
     this.#unwritten = {
-      step,
-      metrics,
-      groups: gathered.groups,
-      rollouts: gathered.rollouts,
-      events: findings.map(({ event }) => event),
+      row: {
+        step,
+        metrics,
+        groups: gathered.groups,
+        rollouts: gathered.rollouts,
+        events: findings.map(({ event }) => event),
+      },
+      stop: findings.find(({ act }) => act === 'stop'),
     };
     await this.#write();
     this.#reward = metrics['reward/mean'] ?? null;
@@ -176,15 +200,40 @@ class Training {
       seconds,
       metrics['perf/rollout_tokens_per_s'] ?? metrics['perf/train_tokens_per_s'] ?? NaN,
     );
-    const stop = findings.find(({ act }) => act === 'stop');
-    if (stop) throw new AtelierError('invalid_data', stop.event.message, stop.event.hint);
     if (step % job.config.checkpointEvery === 0) await this.#checkpoint();
-    const pause = findings.find(({ act }) => act === 'pause');
-    if (pause && job.control.wish === 'run') {
+  }
+
+  /** Asks before a step is learnt whose rewards are in doubt. Its answers can be read meanwhile; it comes again. */
+  async #holdBack(step: number, gathered: Gathered, found: Finding[], pause: Finding): Promise<never> {
+    const { job, policy } = this;
+    const saved =
+      policy.step === 0
+        ? `Step ${step} was not learnt.`
+        : `Step ${step} was not learnt; what was learnt until step ${policy.step} is saved.`;
+    const event = {
+      ...pause.event,
+      message: `${pause.event.message} ${saved}`,
+      hint: [
+        pause.event.hint,
+        'Resume to try the step once more; what fails again is left out, and the run goes on.',
+        ...(job.scorer ? ['To correct the reward, stop and start a new run with it.'] : []),
+      ].join(' '),
+    };
+    await this.#withRoom(() =>
+      job.store.addAttempt({
+        step,
+        groups: gathered.groups,
+        rollouts: gathered.rollouts,
+        events: found.map((finding) => (finding === pause ? event : finding.event)),
+      }),
+    );
+    await this.#checkpoint();
+    if (job.control.wish === 'run') {
       job.control.want('pause');
-      await this.#pause(pause.event.message);
-      if (job.control.wish !== 'run') throw new Interrupted();
+      await this.#pause(`${event.message} ${event.hint}`);
+      this.#health.held(step);
     }
+    throw new Interrupted();
   }
 
   #gather(step: number, signal: AbortSignal): Promise<Gathered> {
@@ -194,32 +243,35 @@ class Training {
     return gatherRollouts(job, plan.needs, policy.adapter, step, chosen as PromptRow[], this.#meter, signal);
   }
 
-  #examine(
+  async #examine(
     step: number,
     gathered: Gathered,
     metrics: Record<string, number>,
-    first: Record<string, number>,
-    refused: number,
-  ): Finding[] {
-    const mismatch = first['policy/sampler_mismatch'];
-    return [
-      ...(gathered.rollouts.length > 0
-        ? [this.#health.rewards(step, gathered.failed, gathered.total, gathered.alive, gathered.firstFailure)]
-        : []),
-      ...Array.from({ length: refused }, () => this.#health.nonFinite(step)),
-      ...this.#health.observe(step, {
-        ...metrics,
-        ...(mismatch === undefined ? {} : { 'policy/sampler_mismatch': mismatch }),
-      }),
-    ].filter((finding) => finding !== null);
+    { first, refused, moves }: Learnt,
+  ): Promise<Finding[]> {
+    const before = this.#moves;
+    this.#moves += moves;
+    const due = before < MOVING_UPDATES && this.#moves >= MOVING_UPDATES;
+    const norms = due ? await this.job.engine.adapterNorms(this.policy.adapter) : null;
+    return this.#health.observe(step, {
+      metrics: { ...metrics, ...onlyFirst(first) },
+      rewards: gathered.rollouts.flatMap(({ reward }) => (reward === null ? [] : [reward])),
+      refused,
+      still: norms && {
+        names: norms.filter(({ maxB }) => maxB === 0).map(({ name }) => name),
+        of: norms.length,
+      },
+    });
   }
 
   /** A step that was learnt is kept until its row is written, whatever is wanted meanwhile. */
   async #write(): Promise<void> {
     await this.#withRoom(() => {
-      if (this.#unwritten) this.job.store.addStep(this.#unwritten);
-      this.#unwritten = null;
+      if (this.#unwritten) this.job.store.addStep(this.#unwritten.row);
     });
+    const stop = this.#unwritten?.stop;
+    this.#unwritten = null;
+    if (stop) throw new AtelierError('invalid_data', stop.event.message, stop.event.hint);
   }
 
   async #checkpoint(): Promise<void> {
@@ -232,42 +284,13 @@ class Training {
     this.#meter.phase('checkpoint', policy.step, 1, 1);
   }
 
-  /** A full disk pauses the run until there is room or its person decides; then the same write is tried again. */
-  async #withRoom(write: () => void | Promise<void>): Promise<void> {
-    const { job, policy } = this;
-    for (let attempt = 0; ; attempt++) {
-      try {
-        await write();
-        return;
-      } catch (error) {
-        if (!isDiskFull(error)) throw error;
-        const message = `The disk is full: ${(error as Error).message}`;
-        if (attempt === 0)
-          noteIfPossible(() =>
-            job.store.addEvent({
-              step: policy.step,
-              level: 'error',
-              code: 'disk_full',
-              message,
-              hint: 'Free some space. The run goes on by itself; the previous checkpoint is kept.',
-            }),
-          );
-        if (job.control.wish === 'stop') {
-          throw new AtelierError('disk_full', message, 'The previous checkpoint is kept.');
-        }
-        if (job.control.wish === 'run') job.control.want('pause');
-        await this.#pause(message, async () => (await files.freeBytes(job.folder)) > ROOM_BYTES);
-        if (job.control.wish !== 'run') throw new Interrupted();
-      }
-    }
+  #withRoom(write: () => void | Promise<void>): Promise<void> {
+    return withRoom(this.job, this.policy.step, write, (message, until) => this.#pause(message, until));
   }
 }
 
-/** On a full disk the note of it may not fit either; the status tells it then. */
-function noteIfPossible(note: () => void): void {
-  try {
-    note();
-  } catch (error) {
-    if (!isDiskFull(error)) throw error;
-  }
+/** Later updates of a step are not made by the policy that sampled: these compare with the sampler. */
+function onlyFirst(first: Record<string, number>): Record<string, number> {
+  const keys = ['policy/sampler_mismatch', 'policy/off_sampler'];
+  return Object.fromEntries(keys.flatMap((key) => (first[key] === undefined ? [] : [[key, first[key]]])));
 }

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import type { AdapterId, AdapterInfo, OptimizerId } from '../../../native/face';
 import { ADAMW, LORA_TARGETS } from '../../../shared/algorithms';
 import { AtelierError } from '../../../shared/rpc';
-import { latestCheckpoint, readManifest, writeCheckpoint } from '../store';
+import { checkRoom, latestCheckpoint, readManifest, writeCheckpoint } from '../store';
 import type { TrainJob } from './job';
 import { draw } from './random';
 
@@ -71,15 +71,35 @@ async function checkBelongs(job: TrainJob, folder: string): Promise<void> {
   );
 }
 
-/** @throws what the file system or the engine says; `isDiskFull` tells a full disk. */
+/** Adapter and two moments, f32. */
+const checkpointBytes = ({ parameters }: Policy) => parameters * 4 * 3 + 1024 * 1024;
+
+/** @throws AtelierError disk_full where no checkpoint would have room */
+export async function checkCheckpointRoom(job: TrainJob, policy: Policy): Promise<void> {
+  await checkRoom(job.folder, checkpointBytes(policy));
+}
+
+/**
+ * @throws AtelierError invalid_data where a weight is not finite, else what the file system or the engine says;
+ * `isDiskFull` tells a full disk.
+ */
 export async function saveCheckpoint(job: TrainJob, policy: Policy, reward: number | null): Promise<void> {
   const { engine } = job;
+  const broken = (await engine.adapterNorms(policy.adapter)).find(
+    ({ maxA, maxB }) => !Number.isFinite(maxA) || !Number.isFinite(maxB),
+  );
+  if (broken) {
+    throw new AtelierError(
+      'invalid_data',
+      `The adapter's weights of ${broken.name} are not finite after step ${policy.step}: they are not saved.`,
+      'The checkpoint before is kept. A lower learning rate usually helps.',
+    );
+  }
   await writeCheckpoint(job.folder, job.store, {
     step: policy.step,
     reward,
     belongsTo: job.belongsTo,
-    // adapter and two moments, f32
-    expectedBytes: policy.parameters * 4 * 3 + 1024 * 1024,
+    expectedBytes: checkpointBytes(policy),
     keep: job.settings.keepCheckpoints,
     async fill(folder) {
       await engine.saveAdapter(policy.adapter, join(folder, 'adapter_model.safetensors'));
@@ -117,7 +137,14 @@ export async function proveSaved(job: TrainJob, policy: Policy): Promise<void> {
     };
     const live = await engine.logits({ model: model.id, adapter: policy.adapter, rows, positions: 'last' });
     const saved = await engine.logits({ model: model.id, adapter: reloaded.id, rows, positions: 'last' });
-    if (!live.every((value, k) => Number.isFinite(value) && Math.abs(value - saved[k]!) <= 1e-3)) {
+    if (!live.every((value) => Number.isFinite(value))) {
+      throw new AtelierError(
+        'invalid_data',
+        'The trained policy no longer computes finite numbers: its text has broken down.',
+        'Start again with a lower learning rate. The checkpoints are kept.',
+      );
+    }
+    if (!live.every((value, k) => Math.abs(value - saved[k]!) <= 1e-3)) {
       throw new AtelierError(
         'io',
         'The saved adapter gives other logits than the trained one.',

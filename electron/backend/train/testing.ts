@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { algorithmByKey } from '../../../shared/algorithms';
-import { RunConfig } from '../../../shared/contract/runs';
+import { RunConfig, type StoredRow } from '../../../shared/contract/runs';
 import { RunStore } from '../store';
 import { scriptedEngine, scriptedModel, scriptedText, type ScriptedEngine } from '../testing/scripted-engine';
 import { RunControl } from './control';
@@ -91,3 +91,9 @@ export function when(store: RunStore, holds: () => boolean): Promise<void> {
     });
   });
 }
+
+export const rows = (store: RunStore): StoredRow[] => store.rowsAfter(0, 10_000);
+export const statuses = (store: RunStore) =>
+  rows(store).flatMap((row) => (row.kind === 'state' ? [row.status] : []));
+export const events = (store: RunStore) =>
+  rows(store).flatMap((row) => (row.kind === 'event' ? [row.code] : []));

@@ -1,7 +1,16 @@
 import { Link } from '@tanstack/react-router';
 import { Button, buttonClass } from '../components/Button';
 import { Screen } from '../components/Screen';
-import { EmptyState, ErrorState } from '../components/States';
+import { EmptyState, ErrorState, Skeleton, SkeletonRows } from '../components/States';
+
+/** The frame of a screen whose code is still on its way. */
+export function Pending() {
+  return (
+    <Screen title={<Skeleton width={160} height={28} />}>
+      <SkeletonRows rows={8} label="Loading the screen" />
+    </Screen>
+  );
+}
 
 export function NotFound() {
   return (

@@ -1,14 +1,18 @@
 import { Outlet, useRouterState } from '@tanstack/react-router';
-import { useEffect, useRef, useState } from 'react';
+import { lazy, Suspense, useEffect, useRef, useState } from 'react';
 import { Connecting } from './Connecting';
-import { Palette } from './Palette';
 import { Sidebar } from './Sidebar';
 import { StatusBar } from './StatusBar';
 import styles from './Shell.module.css';
 
+const importPalette = () => import('./Palette');
+const Palette = lazy(async () => ({ default: (await importPalette()).Palette }));
+
 export function Shell() {
   const [palette, setPalette] = useState(false);
   useEffect(() => {
+    // after the first paint, so that its key finds it ready
+    void importPalette();
     const keys = (event: KeyboardEvent) => {
       if (event.key.toLowerCase() === 'k' && (event.metaKey || event.ctrlKey)) {
         event.preventDefault();
@@ -27,7 +31,9 @@ export function Shell() {
       <Sidebar onPalette={() => setPalette(true)} />
       <Main />
       <StatusBar />
-      <Palette open={palette} onClose={() => setPalette(false)} />
+      <Suspense>
+        <Palette open={palette} onClose={() => setPalette(false)} />
+      </Suspense>
     </div>
   );
 }

@@ -15,7 +15,7 @@ import {
   RunsScreen,
   SettingsScreen,
 } from '../screens';
-import { Crash, NotFound } from './Fallbacks';
+import { Crash, NotFound, Pending } from './Fallbacks';
 import { Shell } from './Shell';
 import { setTheme, useThemeChoice } from './theme';
 
@@ -28,6 +28,7 @@ const models = createRoute({ getParentRoute: () => root, path: '/models', compon
 const model = createRoute({
   getParentRoute: () => root,
   path: '/models/$id',
+  loader: ModelScreen.preload,
   component: function ModelRoute() {
     return <ModelScreen id={model.useParams().id} />;
   },
@@ -42,6 +43,7 @@ const dataset = createRoute({
     model: text,
     algorithm: text,
   }),
+  loader: DatasetScreen.preload,
   component: function DatasetRoute() {
     return <DatasetScreen id={dataset.useParams().id} search={dataset.useSearch()} />;
   },
@@ -51,6 +53,7 @@ const reward = createRoute({
   getParentRoute: () => root,
   path: '/rewards/$id',
   validateSearch: z.object({ model: text, dataset: text }),
+  loader: RewardScreen.preload,
   component: function RewardRoute() {
     const { id } = reward.useParams();
     return <RewardScreen key={id} id={id} search={reward.useSearch()} />;
@@ -60,6 +63,7 @@ const newRun = createRoute({
   getParentRoute: () => root,
   path: '/new',
   validateSearch: z.object({ model: text, dataset: text, reward: text, from: text }),
+  loader: NewRunScreen.preload,
   component: function NewRunRoute() {
     return <NewRunScreen search={newRun.useSearch()} />;
   },
@@ -71,6 +75,7 @@ const runs = createRoute({
     q: text,
     status: z.enum(['all', 'active', 'done', 'failed']).default('all').catch('all'),
   }),
+  loader: RunsScreen.preload,
   component: function RunsRoute() {
     return <RunsScreen search={runs.useSearch()} />;
   },
@@ -93,6 +98,7 @@ const run = createRoute({
     show: z.enum(['text', 'tokens']).default('text').catch('text'),
     page: whole,
   }),
+  loader: RunScreen.preload,
   component: function RunRoute() {
     const { id } = run.useParams();
     return <RunScreen key={id} id={id} search={run.useSearch()} />;
@@ -102,6 +108,7 @@ const chat = createRoute({
   getParentRoute: () => root,
   path: '/chat',
   validateSearch: z.object({ model: text, run: text, checkpoint: whole }),
+  loader: ChatScreen.preload,
   component: function ChatRoute() {
     return <ChatScreen search={chat.useSearch()} />;
   },
@@ -110,6 +117,7 @@ const exporting = createRoute({
   getParentRoute: () => root,
   path: '/export',
   validateSearch: z.object({ run: text, checkpoint: whole }),
+  loader: ExportScreen.preload,
   component: function ExportRoute() {
     return <ExportScreen search={exporting.useSearch()} />;
   },
@@ -117,6 +125,7 @@ const exporting = createRoute({
 const settings = createRoute({
   getParentRoute: () => root,
   path: '/settings',
+  loader: SettingsScreen.preload,
   component: function SettingsRoute() {
     return <SettingsScreen theme={useThemeChoice()} onTheme={setTheme} />;
   },
@@ -138,7 +147,12 @@ export const router = createRouter({
     exporting,
     settings,
   ]),
-  defaultPreload: false,
+  // a screen's code is fetched as soon as its link is pointed at; until it is there the screen before stays
+  defaultPreload: 'intent',
+  defaultStaleTime: Infinity,
+  defaultPendingComponent: Pending,
+  defaultPendingMs: 150,
+  defaultPendingMinMs: 0,
   scrollRestoration: false,
 });
 

@@ -1,13 +1,16 @@
-export { ChatScreen } from './chat/ChatScreen';
-export { DataScreen } from './data/DataScreen';
-export { DatasetScreen } from './data/DatasetScreen';
-export { ExportScreen } from './exporting/ExportScreen';
-export { HomeScreen } from './home/HomeScreen';
-export { ModelScreen } from './models/ModelScreen';
-export { ModelsScreen } from './models/ModelsScreen';
-export { NewRunScreen } from './new-run/NewRunScreen';
-export { RewardScreen } from './reward/RewardScreen';
-export { RewardsScreen } from './rewards/RewardsScreen';
-export { RunScreen } from './run/RunScreen';
-export { RunsScreen } from './runs/RunsScreen';
-export { SettingsScreen } from './settings/SettingsScreen';
+import { lazyRouteComponent as lazy } from '@tanstack/react-router';
+
+// A screen's code comes with the first visit to it. A route that wraps its screen awaits `preload` in its loader.
+export const ChatScreen = lazy(() => import('./chat/ChatScreen'), 'ChatScreen');
+export const DataScreen = lazy(() => import('./data/DataScreen'), 'DataScreen');
+export const DatasetScreen = lazy(() => import('./data/DatasetScreen'), 'DatasetScreen');
+export const ExportScreen = lazy(() => import('./exporting/ExportScreen'), 'ExportScreen');
+export const HomeScreen = lazy(() => import('./home/HomeScreen'), 'HomeScreen');
+export const ModelScreen = lazy(() => import('./models/ModelScreen'), 'ModelScreen');
+export const ModelsScreen = lazy(() => import('./models/ModelsScreen'), 'ModelsScreen');
+export const NewRunScreen = lazy(() => import('./new-run/NewRunScreen'), 'NewRunScreen');
+export const RewardScreen = lazy(() => import('./reward/RewardScreen'), 'RewardScreen');
+export const RewardsScreen = lazy(() => import('./rewards/RewardsScreen'), 'RewardsScreen');
+export const RunScreen = lazy(() => import('./run/RunScreen'), 'RunScreen');
+export const RunsScreen = lazy(() => import('./runs/RunsScreen'), 'RunsScreen');
+export const SettingsScreen = lazy(() => import('./settings/SettingsScreen'), 'SettingsScreen');

@@ -1,6 +1,6 @@
 import { Link } from '@tanstack/react-router';
+import { lazy, Suspense } from 'react';
 import { buttonClass } from '../../components/Button';
-import { CodeEditor } from '../../components/CodeEditor';
 import { Snippet } from '../../components/Copyable';
 import { Facts } from '../../components/Facts';
 import { Panel, Section } from '../../components/Screen';
@@ -8,6 +8,8 @@ import { ErrorState, Skeleton } from '../../components/States';
 import { asFailure } from '../../data/failure';
 import { useYaml, type Run } from '../../data/runs';
 import styles from './ConfigTab.module.css';
+
+const CodeEditor = lazy(async () => ({ default: (await import('../../components/CodeEditor')).CodeEditor }));
 
 export function ConfigTab({ run }: { run: Run }) {
   const yaml = useYaml(run.config);
@@ -49,7 +51,9 @@ export function ConfigTab({ run }: { run: Run }) {
         {run.rewardCode !== null && (
           <Section title="Reward" hint="The code as it was when the run began">
             <Panel className={styles.code}>
-              <CodeEditor value={run.rewardCode} label="Reward code of the run" readOnly />
+              <Suspense fallback={<pre className={styles.plain}>{run.rewardCode}</pre>}>
+                <CodeEditor value={run.rewardCode} label="Reward code of the run" readOnly />
+              </Suspense>
             </Panel>
           </Section>
         )}

@@ -1,17 +1,19 @@
+import { lazy, Suspense } from 'react';
 import type { Algorithm } from '../../../../shared/algorithms';
 import { plural } from '../../components/format';
 import { Notice } from '../../components/Notice';
 import { Segmented } from '../../components/Segmented';
 import { Section } from '../../components/Screen';
-import { EmptyState, ErrorState } from '../../components/States';
+import { EmptyState, ErrorState, SkeletonRows } from '../../components/States';
 import { asFailure } from '../../data/failure';
 import type { RunStore, RunView } from '../../data/run-store';
 import { useSeriesVersion, type Run, type RunStatus } from '../../data/runs';
-import { ChartBoard } from './ChartBoard';
 import { HeldOut } from './HeldOut';
 import { MetricTable } from './MetricTable';
 import { ProgressStrip } from './ProgressStrip';
 import type { RunSearch, SetSearch } from './types';
+
+const ChartBoard = lazy(async () => ({ default: (await import('./ChartBoard')).ChartBoard }));
 
 export function Overview({
   run,
@@ -122,18 +124,20 @@ export function Overview({
         ) : search.view === 'table' ? (
           <MetricTable store={store} algorithm={algorithm} />
         ) : (
-          <ChartBoard
-            store={store}
-            algorithm={algorithm}
-            steps={run.steps}
-            events={view.events}
-            {...(hasRollouts
-              ? {
-                  onPick: (step: number) =>
-                    set({ tab: 'rollouts', step, rollout: undefined, group: undefined }),
-                }
-              : {})}
-          />
+          <Suspense fallback={<SkeletonRows rows={3} height={188} label="Loading charts" />}>
+            <ChartBoard
+              store={store}
+              algorithm={algorithm}
+              steps={run.steps}
+              events={view.events}
+              {...(hasRollouts
+                ? {
+                    onPick: (step: number) =>
+                      set({ tab: 'rollouts', step, rollout: undefined, group: undefined }),
+                  }
+                : {})}
+            />
+          </Suspense>
         )}
         <p className="visually-hidden" role="status">
           {status === 'running' ? '' : `${plural(steps, 'step')} recorded`}
