@@ -1,6 +1,7 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { grpoLoss } from '../../shared/algorithms/grpo';
+import { gspoLoss } from '../../shared/algorithms/gspo';
 import { sftLoss } from '../../shared/algorithms/sft';
 import type { LossProgram } from '../../shared/program';
 import { learningRateFactor } from '../../shared/schedules';
@@ -8,7 +9,6 @@ import type { AdapterId, ModelId, OptimizerId, StepResult } from '../../native';
 import type { Context } from '../context';
 import { interleave, type Json } from '../losses/case';
 import { Comparer } from '../losses/compare';
-import { trlProgram } from '../losses/grpo';
 import { dpoProgram } from '../losses/dpo';
 import type { Line } from '../report';
 import { readTensors } from '../safetensors';
@@ -214,7 +214,7 @@ async function runRollouts(s: Session): Promise<void> {
           advantage: pick(r.advantages),
           meanStepTokens: [tokens / r.mini_batches.length],
         },
-        isProduct ? named : m,
+        named,
       );
     }
 }

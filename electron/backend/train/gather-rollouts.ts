@@ -4,30 +4,119 @@ import type { NewGroup, NewRollout } from '../store';
 import type { Gathered } from './gathered';
 import type { PromptRow, Sample, Score, TrainJob } from './job';
 import type { ProgressMeter } from './progress';
-import type { TrainRow } from './batch';
+import type { Plan } from './plan';
 import { draw } from './random';
+import { addLogps, scoreRows } from './score-rows';
+import { firstTarget, onAnswer, sampledTrainRow, wholeRow, type SampledRow } from './train-row';
 
-interface Answer {
+interface Answer extends SampledRow {
   group: number;
   index: number;
-  prompt: PromptRow;
-  row: GeneratedRow;
+  of: PromptRow;
+  finish: GeneratedRow['finish'];
   completion: string;
+  score: Score;
+}
+
+interface Round {
+  answers: Answer[];
+  tokens: number;
+  seconds: number;
 }
 
 /** Samples answers to a step's prompts, rewards and compares them. */
 export async function gatherRollouts(
   job: TrainJob,
-  needs: Needs,
+  plan: Plan,
   adapter: AdapterId,
   step: number,
-  prompts: PromptRow[],
   meter: ProgressMeter,
   signal: AbortSignal,
 ): Promise<Gathered> {
+  const { needs } = plan;
+  const rows = job.data.rows as PromptRow[];
+  const rounds: Round[] = [];
+  let answers: Answer[] = [];
+  let judgement!: Judgement;
+  let reference: Float32Array[] | undefined;
+  for (let round = 0; round <= (needs.resample ?? 0); round++) {
+    const chosen = round === 0 ? plan.order.step(step) : plan.order.extra(step, round);
+    if (chosen.length === 0) break;
+    const prompts = chosen.map((k) => rows[k]!);
+    rounds.push(await sampleRound(job, needs, adapter, { step, round }, prompts, meter, signal));
+    answers = rounds.flatMap((r) => r.answers);
+    reference = needs.judgesReference
+      ? (await scoreRows(job, null, answers.map(wholeRow), needs.temperature ?? 1, signal)).map((logp, k) =>
+          logp.slice(firstTarget(answers[k]!)),
+        )
+      : undefined;
+    judgement = judge(job, answers, reference);
+    if (!needs.resample || contrasts(answers, judgement).size >= needs.prompts) break;
+  }
+  const sampledGroups = new Set(answers.map(({ group }) => group)).size;
+  if (sampledGroups > needs.prompts) {
+    const kept = keptGroups(answers, judgement, needs.prompts);
+    reference = reference?.filter((_, k) => kept.has(answers[k]!.group));
+    answers = answers.filter(({ group }) => kept.has(group));
+    judgement = judge(job, answers, reference);
+  }
+
+  const kept = answers.flatMap((answer, k) => {
+    const use = judgement.use[k]!;
+    if (use === 'drop') return [];
+    const { group } = answer;
+    const row = sampledTrainRow(answer, {
+      group,
+      use,
+      learns: judgement.learns[k]!,
+      advantage: judgement.advantage[k]!,
+    });
+    if (reference) row.values['refLogp'] = onAnswer(answer, reference[k]!);
+    return [row];
+  });
+  await addLogps(job, plan.program, needs, adapter, kept, signal);
+  const scores = answers.map(({ score }) => score);
+  const sum = (of: (round: Round) => number) => rounds.reduce((total, round) => total + of(round), 0);
+  return {
+    rows: kept,
+    groups: [...new Map(answers.map((answer) => [answer.group, answer.of]))].map(
+      ([group, prompt]): NewGroup => ({
+        group,
+        line: prompt.line,
+        prompt: prompt.text,
+        answer: prompt.answer,
+      }),
+    ),
+    rollouts: answers.map((answer, k) => stored(job, answer, judgement, k)),
+    metrics: {
+      ...rewardMetrics(scores),
+      ...judgement.metrics,
+      'rollout/length': mean(answers.map((answer) => answer.ids.length)),
+      'rollout/duplicates': duplicates(answers),
+      'rollout/truncated': mean(answers.map((answer) => (answer.finish === 'length' ? 1 : 0))),
+      ...(needs.resample ? { 'rollout/sampled_groups': sampledGroups } : {}),
+      'perf/rollout_tokens_per_s': sum((round) => round.tokens) / sum((round) => round.seconds),
+    },
+    failed: scores.filter((score) => !fine(score)).length,
+    firstFailure: describeFailure(answers),
+    alive: judgement.use.some((use) => use !== 'drop'),
+    total: answers.length,
+  };
+}
+
+/** One round of answers with their rewards; groups are numbered on from round to round. */
+async function sampleRound(
+  job: TrainJob,
+  needs: Needs,
+  adapter: AdapterId,
+  { step, round }: { step: number; round: number },
+  prompts: PromptRow[],
+  meter: ProgressMeter,
+  signal: AbortSignal,
+): Promise<Round> {
   const total = prompts.length * needs.groupSize;
   meter.phase('rollout', step, 0, total);
-  const generated = await job.engine.generate(
+  const { rows, tokens, seconds } = await job.engine.generate(
     {
       model: job.model.id,
       adapter,
@@ -36,125 +125,73 @@ export async function gatherRollouts(
       maxNewTokens: needs.maxNewTokens ?? 512,
       temperature: needs.temperature ?? 1,
       stopIds: job.text.stopIds,
-      seed: draw(job.config.seed, 'rollout', step),
+      seed: draw(job.config.seed, 'rollout', step, round),
     },
     { signal, onProgress: ({ finished }) => meter.phase('rollout', step, finished, total) },
   );
   signal.throwIfAborted();
-  const answers = await Promise.all(
-    generated.rows.map(async (row, k): Promise<Answer> => ({
-      group: row.prompt,
-      index: k % needs.groupSize,
-      prompt: prompts[row.prompt]!,
-      row,
-      completion: await job.text.decode(row.ids),
-    })),
-  );
+  const completions = await Promise.all(rows.map((row) => job.text.decode(row.ids)));
 
   meter.phase('reward', step, 0, total);
-  const samples: Sample[] = answers.map((answer, index) => ({
-    prompt: answer.prompt,
-    completion: answer.completion,
-    ids: answer.row.ids,
-    index,
-  }));
   const scores = await job.scorer!.score(
-    samples,
+    rows.map((row, k): Sample => ({
+      prompt: prompts[row.prompt]!,
+      completion: completions[k]!,
+      ids: row.ids,
+      index: round * needs.prompts * needs.groupSize + k,
+    })),
     { seed: draw(job.config.seed, 'reward', step), step },
     signal,
   );
   signal.throwIfAborted();
   meter.phase('reward', step, total, total);
+  return {
+    tokens,
+    seconds,
+    answers: rows.map((row, k): Answer => ({
+      group: round * needs.prompts + row.prompt,
+      index: k % needs.groupSize,
+      of: prompts[row.prompt]!,
+      prompt: prompts[row.prompt]!.ids,
+      ids: row.ids,
+      logprob: row.logprob,
+      finish: row.finish,
+      completion: completions[k]!,
+      score: scores[k]!,
+    })),
+  };
+}
 
-  const judgement = job.algorithm.advantages!(
+function judge(job: TrainJob, answers: Answer[], refLogp: Float32Array[] | undefined): Judgement {
+  return job.algorithm.advantages!(
     {
-      reward: scores.map((score) => score.reward),
-      group: answers.map((answer) => answer.group),
-      truncated: answers.map((answer) => answer.row.finish === 'length'),
+      reward: answers.map(({ score }) => score.reward),
+      group: answers.map(({ group }) => group),
+      truncated: answers.map(({ finish }) => finish === 'length'),
+      length: answers.map(({ ids }) => ids.length),
+      samplerLogp: answers.map(({ logprob }) => logprob),
+      ...(refLogp ? { refLogp } : {}),
     },
     job.params,
   );
-  const kept = answers.flatMap((answer, k) => trainRow(answer, judgement, k) ?? []);
-  if (needs.roles.includes('reference')) await addReference(job, needs, kept, signal);
-  return {
-    rows: kept,
-    groups: prompts.map((prompt, group): NewGroup => ({
-      group,
-      line: prompt.line,
-      prompt: prompt.text,
-      answer: prompt.answer,
-    })),
-    rollouts: answers.map((answer, k) => stored(job, answer, scores[k]!, judgement, k)),
-    metrics: {
-      ...rewardMetrics(scores),
-      ...judgement.metrics,
-      'rollout/length': mean(answers.map((answer) => answer.row.ids.length)),
-      'rollout/duplicates': duplicates(answers),
-      'rollout/truncated': mean(answers.map((answer) => (answer.row.finish === 'length' ? 1 : 0))),
-      'perf/rollout_tokens_per_s': generated.tokens / generated.seconds,
-    },
-    failed: scores.filter((score) => !fine(score)).length,
-    firstFailure: describeFailure(answers, scores),
-    alive: judgement.use.some((use) => use !== 'drop'),
-    total,
-  };
+}
+
+/** Groups that something can be learnt from. */
+const contrasts = (answers: Answer[], { use }: Judgement): Set<number> =>
+  new Set(answers.filter((_, k) => use[k] === 'train').map(({ group }) => group));
+
+/** The first groups with contrast, filled up with others where there are too few. */
+function keptGroups(answers: Answer[], judgement: Judgement, count: number): Set<number> {
+  const live = contrasts(answers, judgement);
+  const all = [...new Set(answers.map(({ group }) => group))];
+  return new Set([...all.filter((g) => live.has(g)), ...all.filter((g) => !live.has(g))].slice(0, count));
 }
 
 const fine = (score: Score) => score.status === 'ok' || score.status === 'abstain';
 
-function trainRow(answer: Answer, judgement: Judgement, k: number): TrainRow | null {
-  const use = judgement.use[k]!;
-  if (use === 'drop') return null;
-  const prompt = answer.prompt.ids;
-  const { ids, logprob } = answer.row;
-  const all = new Int32Array(prompt.length + ids.length);
-  all.set(prompt);
-  all.set(ids, prompt.length);
-  // target t is token t + 1: the first completion token is target prompt.length - 1
-  const first = prompt.length - 1;
-  const samplerLogp = new Float32Array(all.length - 1);
-  samplerLogp.set(logprob, first);
-  return {
-    ids: all,
-    group: answer.group,
-    use,
-    loss: new Uint8Array(all.length - 1).fill(judgement.learns[k] ? 1 : 0, first),
-    advantage: judgement.advantage[k]!,
-    samplerLogp,
-    refLogp: null,
-  };
-}
-
-/** Log-probabilities of the base model, at the trainer's temperature. */
-async function addReference(
-  job: TrainJob,
-  needs: Needs,
-  rows: TrainRow[],
-  signal: AbortSignal,
-): Promise<void> {
-  if (rows.length === 0) return;
-  const { logp } = await job.engine.score(
-    {
-      model: job.model.id,
-      adapter: null,
-      rows: {
-        ids: Int32Array.from(rows.flatMap((row) => Array.from(row.ids))),
-        lengths: Int32Array.from(rows.map((row) => row.ids.length)),
-      },
-      temperature: needs.temperature ?? 1,
-      microTokens: job.microTokens,
-    },
-    { signal },
-  );
-  let offset = 0;
-  for (const row of rows) {
-    row.refLogp = logp.slice(offset, offset + row.ids.length - 1);
-    offset += row.ids.length - 1;
-  }
-}
-
-function stored(job: TrainJob, answer: Answer, score: Score, judgement: Judgement, k: number): NewRollout {
-  const { ids, logprob, finish } = answer.row;
+function stored(job: TrainJob, answer: Answer, judgement: Judgement, k: number): NewRollout {
+  const { ids, logprob, finish, score } = answer;
+  const advantage = judgement.advantage[k]!;
   return {
     group: answer.group,
     index: answer.index,
@@ -164,7 +201,8 @@ function stored(job: TrainJob, answer: Answer, score: Score, judgement: Judgemen
     error: score.error,
     milliseconds: score.milliseconds,
     rewardHash: job.scorer!.hash,
-    advantage: score.reward === null ? null : judgement.advantage[k]!,
+    advantage:
+      score.reward === null ? null : typeof advantage === 'number' ? advantage : mean(Array.from(advantage)),
     length: ids.length,
     finish,
     meanLogp: mean(Array.from(logprob)),
@@ -185,19 +223,19 @@ function rewardMetrics(scores: Score[]): Record<string, number> {
 /** Share of the answers that another prompt of the step got too, word for word; NaN where there is but one. */
 function duplicates(answers: Answer[]): number {
   const prompts = new Map<string, Set<string>>();
-  for (const { completion, prompt } of answers) {
+  for (const { completion, of } of answers) {
     const askedBy = prompts.get(completion) ?? new Set();
-    prompts.set(completion, askedBy.add(prompt.text));
+    prompts.set(completion, askedBy.add(of.text));
   }
-  if (new Set(answers.map(({ prompt }) => prompt.text)).size < 2) return NaN;
+  if (new Set(answers.map(({ of }) => of.text)).size < 2) return NaN;
   return mean(answers.map(({ completion }) => (prompts.get(completion)!.size > 1 ? 1 : 0)));
 }
 
-function describeFailure(answers: Answer[], scores: Score[]): string | null {
-  const k = scores.findIndex((score) => !fine(score));
-  if (k < 0) return null;
-  const input = answers[k]!.completion.slice(0, 80).replace(/\s+/g, ' ');
-  return `The first: ${scores[k]!.error ?? scores[k]!.status} (data line ${answers[k]!.prompt.line}, answer "${input}").`;
+function describeFailure(answers: Answer[]): string | null {
+  const failed = answers.find(({ score }) => !fine(score));
+  if (!failed) return null;
+  const input = failed.completion.slice(0, 80).replace(/\s+/g, ' ');
+  return `The first: ${failed.score.error ?? failed.score.status} (data line ${failed.of.line}, answer "${input}").`;
 }
 
 function mean(values: number[]): number {

@@ -19,17 +19,34 @@ export interface PromptRow {
   row: Record<string, unknown>;
 }
 
-/** A row with its answer. */
-export interface ExampleRow {
-  line: number;
+export interface Example {
   ids: Int32Array;
   /** One a token: 1 where it is learnt. */
   lossMask: Uint8Array;
 }
 
+/** A row with its answer. */
+export interface ExampleRow extends Example {
+  line: number;
+}
+
+/** Two answers to one prompt. */
+export interface PairRow {
+  line: number;
+  chosen: Example;
+  rejected: Example;
+}
+
+/** A row whose answer is good or bad. */
+export interface RatedRow extends ExampleRow {
+  good: boolean;
+}
+
 export type RunData =
   | { kind: 'rollouts'; rows: PromptRow[]; heldOut: PromptRow[] }
-  | { kind: 'examples'; rows: ExampleRow[]; heldOut: ExampleRow[] };
+  | { kind: 'examples'; rows: ExampleRow[]; heldOut: ExampleRow[] }
+  | { kind: 'pairs'; rows: PairRow[]; heldOut: PairRow[] }
+  | { kind: 'rated'; rows: RatedRow[]; heldOut: RatedRow[] };
 
 export interface Sample {
   prompt: PromptRow;
