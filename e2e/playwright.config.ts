@@ -1,4 +1,5 @@
 import { defineConfig } from '@playwright/test';
+import { chromium } from './support/chromium';
 
 export default defineConfig({
   testDir: '.',
@@ -8,9 +9,16 @@ export default defineConfig({
   timeout: 120_000,
   expect: { timeout: 30_000 },
   reporter: 'list',
-  use: {
-    viewport: { width: 1440, height: 900 },
-    launchOptions: { executablePath: process.env['CHROME_PATH'] ?? '/usr/bin/chromium' },
-    screenshot: 'only-on-failure',
-  },
+  projects: [
+    {
+      name: 'browser',
+      testIgnore: 'electron.spec.ts',
+      use: {
+        viewport: { width: 1440, height: 900 },
+        launchOptions: chromium,
+        screenshot: 'only-on-failure',
+      },
+    },
+    { name: 'electron', testMatch: 'electron.spec.ts' },
+  ],
 });

@@ -70,8 +70,29 @@ async function e2e(device, rest) {
     [join(root, 'node_modules/@playwright/test/cli.js'), ...args],
     env,
   );
-  const stats = readReport(file)?.stats;
-  return counted((stats?.expected ?? 0) + (stats?.flaky ?? 0), stats?.unexpected ?? 0, code);
+  const report = readReport(file);
+  const stats = report?.stats;
+  return {
+    ...counted((stats?.expected ?? 0) + (stats?.flaky ?? 0), stats?.unexpected ?? 0, code),
+    notes: report ? skipped(report) : [],
+  };
+}
+
+/** Why tests of Playwright's report were skipped, by project: the list of its tests does not say. */
+function skipped({ suites }) {
+  const counts = new Map();
+  const visit = (suite) => {
+    suite.suites?.forEach(visit);
+    for (const { status, projectName, annotations } of suite.specs.flatMap(({ tests }) => tests)) {
+      if (status !== 'skipped') continue;
+      const reason =
+        annotations.find(({ type }) => type === 'skip')?.description ?? 'skipped without a reason';
+      const note = `${projectName}: ${reason}`;
+      counts.set(note, (counts.get(note) ?? 0) + 1);
+    }
+  };
+  suites.forEach(visit);
+  return [...counts].map(([note, count]) => `${note} (${count} tests)`);
 }
 
 const gateParts = Object.fromEntries(
@@ -100,10 +121,9 @@ export async function runParts(names, device, rest = []) {
     total.passed += result.passed;
     total.failed += result.failed;
     const mark = result.failed > 0 ? 'FAILED' : 'ok';
-    lines.push(
-      `${name.padEnd(10)} ${mark.padEnd(6)} ${result.passed} passed, ${result.failed} failed, ${elapsed(since)}`,
-    );
-    say(lines.at(-1));
+    const line = `${name.padEnd(10)} ${mark.padEnd(6)} ${result.passed} passed, ${result.failed} failed, ${elapsed(since)}`;
+    say(line);
+    lines.push(line, ...(result.notes ?? []).map((note) => `  ${note}`));
   }
   process.stdout.write(`\n${lines.join('\n')}\n${total.passed} passed, ${total.failed} failed\n`);
   return total.failed === 0 && total.passed > 0 ? 0 : 1;

@@ -26,11 +26,22 @@ export const standardScreen: Screen = {
   },
 };
 
-/** Follows a run to its end with a bar, the headline metric, throughput and time left; events go above the bar. */
+export interface RunView {
+  /** The command that goes on with the run later, where it is not the plain one. */
+  resume?: string;
+  /** Stored rows up to this `seq` are known: a resumed run does not tell its story again. */
+  after?: number;
+  screen?: Screen;
+}
+
+/**
+ * Follows a run to its end with a bar, the headline metric, throughput and time left; events go above the bar.
+ * Without a terminal it also ends where the run itself paused, on a full disk say: nobody is there to decide.
+ */
 export async function showRun(
   client: Client<AtelierContract>,
   id: string,
-  screen: Screen = standardScreen,
+  { resume = `atelier run --resume ${id}`, after = 0, screen = standardScreen }: RunView = {},
 ): Promise<RunResult> {
   const { headline } = await client.runs.get({ id });
   const result: RunResult = {
@@ -77,18 +88,26 @@ export async function showRun(
         result.status = item.status;
         result.message = item.message;
         if (item.message) say(`${item.status}: ${item.message}`);
-        if (item.status === 'paused') say('It waits: resume or stop it in the browser, or end with Ctrl-C.');
+        if (item.status === 'paused' && screen.isTerminal) {
+          say('It waits: resume or stop it in the browser, or end here with Ctrl-C.');
+          say(`To go on later: ${resume}`);
+        }
         return undefined;
       default:
         return undefined;
     }
   };
 
-  for (let after = 0; ;) {
+  // a person's own pause has no message
+  const stuck = () => !screen.isTerminal && result.status === 'paused' && result.message !== undefined;
+  let live = false;
+  for (let seen = after; !(live && stuck());) {
     try {
-      for await (const item of client.runs.follow({ id, after })) {
-        if ('seq' in item) after = item.seq;
+      for await (const item of client.runs.follow({ id, after: seen })) {
+        if ('seq' in item) seen = item.seq;
+        live ||= item.kind === 'live';
         take(item);
+        if (live && stuck()) break;
       }
       break;
     } catch (error) {

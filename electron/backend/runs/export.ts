@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { copyFile, mkdir, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
-import { isAbsolute, join } from 'node:path';
+import { copyFile, lstat, mkdir, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { basename, dirname, isAbsolute, join, resolve } from 'node:path';
 import type { Engine } from '../../../native/face';
 import type { ExportProgress } from '../../../shared/contract/runs';
 import { AtelierError } from '../../../shared/rpc';
@@ -22,7 +22,11 @@ export interface ExportRequest {
   path?: string | undefined;
 }
 
-/** Writes a checkpoint as a PEFT folder, then reloads it in a fresh process and compares logits. */
+/**
+ * Writes a checkpoint as a PEFT folder, reloads it in a fresh process and compares logits; only then the folder
+ * gets its name. One that compares badly is kept for who wants to look, and says so itself; one that could not
+ * be compared leaves nothing.
+ */
 export async function* exportRun(
   entry: RunEntry,
   request: ExportRequest,
@@ -34,23 +38,59 @@ export async function* exportRun(
   const source = await entry.checkpointFolder(checkpoint.step, 'hashes');
   yield { kind: 'progress', phase: 'writing', done: 0, total: 3 };
   const target = await targetFolder(entry, checkpoint, request.path, options.roots);
-  const summary = await summarise(entry, null);
+  const { heldOut } = await summarise(entry, null);
   const temporary = `${target}.tmp-${randomBytes(4).toString('hex')}`;
   try {
-    // not `recursive`: its parent is there, and on some file systems Node then tries for ever
-    await mkdir(temporary);
-    await copyFile(join(source, 'adapter_model.safetensors'), join(temporary, 'adapter_model.safetensors'));
-    await copyFile(join(source, 'adapter_config.json'), join(temporary, 'adapter_config.json'));
-    await writeFile(
-      join(temporary, 'README.md'),
-      modelCard(record, { step: checkpoint.step, heldOut: summary.heldOut }),
-    );
-    for (const name of await readdir(temporary)) await files.sync(join(temporary, name));
+    await writable(target, async () => {
+      // not `recursive`: its parent is there, and on some file systems Node then tries for ever
+      await mkdir(temporary);
+      for (const name of ['adapter_model.safetensors', 'adapter_config.json']) {
+        await copyFile(join(source, name), join(temporary, name));
+      }
+    });
     signal.throwIfAborted();
-    await rename(temporary, target);
-  } catch (error) {
+    yield { kind: 'progress', phase: 'verifying', done: 0, total: 1 };
+    const difference = await compare(entry, source, temporary, options);
+    signal.throwIfAborted();
+    const verified = difference.live <= TOLERANCE && difference.base > 0;
+    const message = verified ? null : complaint(difference);
+    const list = await writable(target, async () => {
+      const card = modelCard(record, { step: checkpoint.step, heldOut, unverified: message });
+      await writeFile(join(temporary, 'README.md'), card);
+      const names = (await readdir(temporary)).sort();
+      for (const name of names) await files.sync(join(temporary, name));
+      const sizes = names.map(async (name) => ({ name, bytes: (await stat(join(temporary, name))).size }));
+      const found = await Promise.all(sizes);
+      await refuseTaken(target);
+      await rename(temporary, target);
+      return found;
+    });
+    entry.write((store) => store.addExport({ path: target, checkpoint: checkpoint.step, verified }));
+    yield {
+      kind: 'done',
+      path: target,
+      files: list,
+      maxDifferenceLive: difference.live,
+      maxDifferenceBase: difference.base,
+      verified,
+      ...(message === null ? {} : { message }),
+    };
+  } finally {
+    // it has its name by then, unless something failed
     await rm(temporary, { recursive: true, force: true }).catch(() => undefined);
-    if ((error as NodeJS.ErrnoException).syscall === undefined || isDiskFull(error)) throw error;
+  }
+}
+
+/** What the file system refuses, said of the folder that was asked for. */
+async function writable<T>(target: string, write: () => Promise<T>): Promise<T> {
+  try {
+    return await write();
+  } catch (error) {
+    if (isDiskFull(error)) {
+      const text = (error as Error).message;
+      throw new AtelierError('disk_full', `The disk of ${target} is full: ${text}.`, 'Free some space.');
+    }
+    if ((error as NodeJS.ErrnoException).syscall === undefined) throw error;
     throw new AtelierError(
       'io',
       `${target} cannot be written: ${(error as Error).message}.`,
@@ -58,24 +98,6 @@ export async function* exportRun(
       { path: 'path' },
     );
   }
-
-  yield { kind: 'progress', phase: 'verifying', done: 0, total: 1 };
-  const difference = await compare(entry, source, target, options);
-  const verified = difference.live <= TOLERANCE && difference.base > 0;
-  entry.write((store) => store.addExport({ path: target, checkpoint: checkpoint.step, verified }));
-  yield {
-    kind: 'done',
-    path: target,
-    files: await Promise.all(
-      (await readdir(target))
-        .sort()
-        .map(async (name) => ({ name, bytes: (await stat(join(target, name))).size })),
-    ),
-    maxDifferenceLive: difference.live,
-    maxDifferenceBase: difference.base,
-    verified,
-    ...(verified ? {} : { message: complaint(difference) }),
-  };
 }
 
 function complaint({ live, base }: { live: number; base: number }): string {
@@ -92,7 +114,7 @@ async function targetFolder(
 ): Promise<string> {
   if (path === undefined) {
     const parent = join(entry.folder, 'exports');
-    await mkdir(parent, { recursive: true });
+    await writable(parent, () => mkdir(parent, { recursive: true }));
     const taken = new Set(await readdir(parent));
     for (let n = 1; ; n++) {
       const name = n === 1 ? `step-${checkpoint.step}` : `step-${checkpoint.step}-${n}`;
@@ -101,16 +123,40 @@ async function targetFolder(
   }
   if (!isAbsolute(path))
     throw new AtelierError('invalid_input', 'The folder must be a full path.', undefined, { path: 'path' });
-  const parent = await roots.resolve(join(path, '..'));
-  if (
-    await stat(path).then(
-      () => true,
-      () => false,
-    )
-  ) {
-    throw new AtelierError('conflict', `${path} exists already.`, 'Choose another name.', { path: 'path' });
+  const chosen = resolve(path);
+  // a separator of another system must not hide in a name
+  if (/[\\\0]/.test(basename(chosen))) {
+    throw new AtelierError(
+      'invalid_input',
+      'The name of the folder may not contain a backslash.',
+      undefined,
+      {
+        path: 'path',
+      },
+    );
   }
-  return join(parent, path.split(/[\\/]/).filter(Boolean).at(-1)!);
+  const parent = await roots.resolve(dirname(chosen));
+  if (!(await stat(parent)).isDirectory()) {
+    throw new AtelierError('invalid_input', `${parent} is not a folder.`, 'Choose a place inside a folder.', {
+      path: 'path',
+    });
+  }
+  const target = join(parent, basename(chosen));
+  await refuseTaken(target);
+  return target;
+}
+
+/** A link that leads nowhere takes its name as well. */
+async function refuseTaken(target: string): Promise<void> {
+  const there = await lstat(target).catch(() => null);
+  if (!there) return;
+  const kind = there.isSymbolicLink() ? 'a link' : there.isDirectory() ? 'a folder' : 'a file';
+  throw new AtelierError(
+    'conflict',
+    `${target} exists already: it is ${kind}.`,
+    'Choose another name: an export never replaces anything.',
+    { path: 'path' },
+  );
 }
 
 /** Largest logit differences on the run's first prompts: fresh process against this one with and without adapter. */
@@ -153,6 +199,13 @@ async function promptRows(entry: RunEntry, options: RunsOptions) {
       ? options.sources.examples(dataset, { ...common, completionOnly: true })
       : options.sources.prompts(dataset, common);
   const chosen = (await read).rows.slice(0, PROMPTS);
+  if (chosen.length === 0) {
+    throw new AtelierError(
+      'invalid_data',
+      `No row of "${dataset}" can be used to check the export.`,
+      'The data set has changed since the run: put it back.',
+    );
+  }
   return {
     rows: {
       ids: Int32Array.from(chosen.flatMap((row) => Array.from(row.ids))),

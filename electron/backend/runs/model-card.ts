@@ -3,10 +3,12 @@ import type { RunRecord } from '../store';
 export interface CardNumbers {
   step: number;
   heldOut: { before: number | null; after: number | null };
+  /** Why its check failed; null where it passed. */
+  unverified: string | null;
 }
 
 /** README.md of an exported adapter: what it is, how it was made, how to load it. */
-export function modelCard(record: RunRecord, { step, heldOut }: CardNumbers): string {
+export function modelCard(record: RunRecord, { step, heldOut, unverified }: CardNumbers): string {
   const { config } = record;
   const number = (value: number | null) => (value === null ? 'not measured' : value.toFixed(3));
   return `---
@@ -19,7 +21,7 @@ tags:
 ---
 
 # ${record.name}
-
+${unverified === null ? '' : `\n**Verification failed.** ${unverified}\n`}
 A LoRA adapter for ${record.modelName}, trained with ${config.algorithm.toUpperCase()} by Atelier ${record.provenance['version'] ?? ''}.
 
 | | |

@@ -4,6 +4,7 @@ import type { EngineModule } from '../../../native/face';
 import { contract } from '../../../shared/contract';
 import type { RunConfigInput, FollowItem } from '../../../shared/contract/runs';
 import { createClient, domPort, serve } from '../../../shared/rpc';
+import type { HostSpawn } from '../../supervise/host-spawn';
 import { Roots } from '../places';
 import { EngineHost, Log, SettingsFile } from '../system';
 import { scriptedEngine, scriptedModel, scriptedText, type ScriptedEngine } from '../testing/scripted-engine';
@@ -42,7 +43,12 @@ export interface Backend {
 /** Runs of a data folder behind the wire, with the scripted engine. */
 export async function openBackend(
   home: string,
-  more: { engine?: ScriptedEngine; restarted?: boolean; sources?: Partial<Sources> } = {},
+  more: {
+    engine?: ScriptedEngine;
+    restarted?: boolean;
+    sources?: Partial<Sources>;
+    spawn?: HostSpawn;
+  } = {},
 ): Promise<Backend> {
   const engine = more.engine ?? scriptedEngine();
   const module = { createEngine: () => engine } as unknown as EngineModule;
@@ -58,7 +64,7 @@ export async function openBackend(
     log: new Log(home),
     provenance: { version: 'test' },
     restarted: more.restarted ?? false,
-    spawn: () => Promise.reject(new Error('no processes here')),
+    spawn: more.spawn ?? (() => Promise.reject(new Error('no processes here'))),
     roots: new Roots(null),
   };
   const runs = await Runs.open(options);

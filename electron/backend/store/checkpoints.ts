@@ -3,7 +3,7 @@ import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { AtelierError } from '../../../shared/rpc';
-import { files, sha256, type Files } from './files';
+import { checkRoom, files, sha256, type Files } from './files';
 import type { CommittedCheckpoint } from './reader';
 import type { RunStore } from './run-store';
 
@@ -31,9 +31,6 @@ export interface CheckpointRequest {
   keep: number;
 }
 
-/** Room left on the disk for everything else. */
-const RESERVE_BYTES = 64 * 1024 * 1024;
-
 /**
  * Writes a checkpoint that exists wholly or not at all: temporary folder, contents synced, manifest, rename,
  * parent synced, row committed, and only then older ones pruned.
@@ -48,7 +45,7 @@ export async function writeCheckpoint(
   const parent = join(runFolder, CHECKPOINTS);
   const name = `step-${String(request.step).padStart(8, '0')}`;
   await using.mkdir(parent);
-  await checkRoom(parent, request.expectedBytes, using);
+  await checkRoom('A checkpoint', parent, request.expectedBytes, using);
   const temporary = join(parent, `${TEMPORARY}${name}-${randomBytes(4).toString('hex')}`);
   try {
     await using.mkdir(temporary);
@@ -70,23 +67,6 @@ export async function writeCheckpoint(
     throw error;
   }
   await prune(parent, store, request.keep, using);
-}
-
-/**
- * That a checkpoint of so many bytes would have room.
- * @throws AtelierError disk_full; `bytesWanted` tells how much must be free
- */
-export async function checkRoom(folder: string, expected: number, using: Files = files): Promise<void> {
-  const free = await using.freeBytes(folder);
-  const wanted = expected + RESERVE_BYTES;
-  if (free >= wanted) return;
-  const mb = (bytes: number) => `${Math.ceil(bytes / 1e6)} MB`;
-  throw new AtelierError(
-    'disk_full',
-    `A checkpoint needs ${mb(expected)} in ${folder}; the disk has ${mb(free)} left and ${mb(RESERVE_BYTES)} stay reserved.`,
-    'Free some space, then resume. The previous checkpoint is kept.',
-    { bytes: wanted },
-  );
 }
 
 async function describe(folder: string, request: CheckpointRequest): Promise<Manifest> {

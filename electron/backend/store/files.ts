@@ -96,6 +96,31 @@ export function isDiskFull(error: unknown): boolean {
   return code === 'io' && /ENOSPC|EDQUOT|No space left|quota/i.test(message ?? '');
 }
 
+/** Room left on the disk for everything else. */
+const RESERVE_BYTES = 64 * 1024 * 1024;
+
+/**
+ * That so many bytes more would have room in a folder. `what` needs them: "A checkpoint".
+ * @throws AtelierError disk_full; `bytesWanted` tells how much must be free
+ */
+export async function checkRoom(
+  what: string,
+  folder: string,
+  expected: number,
+  using: Files = files,
+): Promise<void> {
+  const free = await using.freeBytes(folder);
+  const wanted = expected + RESERVE_BYTES;
+  if (free >= wanted) return;
+  const mb = (bytes: number) => `${Math.ceil(bytes / 1e6)} MB`;
+  throw new AtelierError(
+    'disk_full',
+    `${what} needs ${mb(expected)} in ${folder}; the disk has ${mb(free)} left and ${mb(RESERVE_BYTES)} stay reserved.`,
+    'Free some space. What is saved is kept.',
+    { bytes: wanted },
+  );
+}
+
 /** Bytes that must be free for what failed with `isDiskFull`, where it said so; else 0. */
 export function bytesWanted(error: unknown): number {
   const bytes = error instanceof AtelierError ? error.details?.['bytes'] : undefined;

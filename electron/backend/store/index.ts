@@ -1,7 +1,6 @@
 export { makeDataFolder } from './data-folder';
 export {
   checkCheckpoint,
-  checkRoom,
   CHECKPOINTS,
   latestCheckpoint,
   readManifest,
@@ -11,6 +10,7 @@ export {
 } from './checkpoints';
 export {
   bytesWanted,
+  checkRoom,
   files,
   folderBytes,
   isDiskFull,

@@ -48,6 +48,12 @@ export class StoreReader {
     return (this.db.prepare('SELECT max(step) FROM steps').pluck().get() as number | null) ?? 0;
   }
 
+  /** A step that was held back: its answers are stored, but it was not learnt. */
+  heldStep(): number | null {
+    const sql = 'SELECT max(step) FROM groups WHERE step > (SELECT coalesce(max(step), 0) FROM steps)';
+    return this.db.prepare(sql).pluck().get() as number | null;
+  }
+
   /** At most `points` values of a metric, evenly spaced, the last one always. */
   series(key: string, points: number): number[] {
     const last = this.lastStep();

@@ -1,11 +1,11 @@
 import { randomInt } from 'node:crypto';
-import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { stringify } from 'yaml';
 import { RunConfig } from '../../../shared/contract/runs';
 import { AtelierError } from '../../../shared/rpc';
-import { files, replaceFile } from './files';
+import { checkRoom, files, isDiskFull, replaceFile, type Files } from './files';
 
 /** What a run folder says about itself: `run.json`. `format` 1; a newer one is refused. */
 export const RunRecord = z.object({
@@ -42,19 +42,38 @@ export function runsFolder(home: string): string {
   return join(home, 'runs');
 }
 
-/** A folder that is there and complete, or not there: `run.json` comes last. */
-export async function createRunFolder(home: string, record: RunRecord): Promise<string> {
-  const folder = join(runsFolder(home), record.id);
-  await mkdir(folder, { recursive: true });
-  await writeFile(join(folder, 'config.yaml'), stringify(record.config));
-  if (record.rewardCode !== null) await writeFile(join(folder, 'reward.ts'), record.rewardCode);
-  await writeRecord(folder, record);
-  await files.sync(runsFolder(home));
-  return folder;
+/** About what a run folder takes before its first checkpoint: configuration, reward, an empty store. */
+const START_BYTES = 1024 * 1024;
+
+/**
+ * A folder that is there and complete, or not there: `run.json` comes last.
+ * @throws AtelierError disk_full, io: nothing is left then
+ */
+export async function createRunFolder(home: string, record: RunRecord, using: Files = files): Promise<void> {
+  const parent = runsFolder(home);
+  const folder = join(parent, record.id);
+  try {
+    await using.mkdir(parent);
+    await checkRoom('A run', parent, START_BYTES, using);
+    await using.mkdir(folder);
+    await using.write(join(folder, 'config.yaml'), stringify(record.config));
+    if (record.rewardCode !== null) await using.write(join(folder, 'reward.ts'), record.rewardCode);
+    await writeRecord(folder, record, using);
+    await using.sync(parent);
+  } catch (error) {
+    await using.remove(folder).catch(() => undefined);
+    if (error instanceof AtelierError) throw error;
+    const full = isDiskFull(error);
+    throw new AtelierError(
+      full ? 'disk_full' : 'io',
+      `The run's folder ${folder} cannot be written: ${(error as Error).message}.`,
+      full ? 'Free some space, then start again.' : 'See that the data folder can be written.',
+    );
+  }
 }
 
-export async function writeRecord(folder: string, record: RunRecord): Promise<void> {
-  await replaceFile(join(folder, 'run.json'), JSON.stringify(record, null, 2));
+export async function writeRecord(folder: string, record: RunRecord, using: Files = files): Promise<void> {
+  await replaceFile(join(folder, 'run.json'), JSON.stringify(record, null, 2), using);
 }
 
 /** @throws AtelierError invalid_file, unsupported */

@@ -86,8 +86,9 @@ export class Health {
       return [];
     }
     this.#active.set(code, { act, since: step, quiet: 0 });
-    const level = act === 'warn' ? 'warning' : 'error';
-    return [{ act, event: { step, level, code, message, hint } }];
+    const answered = act === 'pause' && this.#held === step;
+    const level = act === 'warn' || answered ? 'warning' : 'error';
+    return [{ act: answered ? 'warn' : act, event: { step, level, code, message, hint } }];
   }
 }
 

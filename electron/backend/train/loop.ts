@@ -54,6 +54,7 @@ class Training {
     private readonly job: TrainJob,
     private readonly plan: Plan,
     readonly policy: Policy,
+    held: number | null,
   ) {
     this.#meter = new ProgressMeter(plan.steps, job.onProgress);
     this.#health = new Health(
@@ -62,12 +63,14 @@ class Training {
         return metrics ? [{ step, metrics }] : [];
       }),
     );
+    if (held !== null) this.#health.held(held);
     this.#saved = policy.step;
   }
 
   static async open(job: TrainJob): Promise<Training> {
     const { store } = job;
     const before = store.lastStep();
+    const held = store.heldStep();
     const plan = planOf(job);
     const policy = await openPolicy(job);
     store.rewindTo(policy.step);
@@ -87,7 +90,7 @@ class Training {
         message: `Resumed after step ${policy.step}.`,
       });
     }
-    return new Training(job, plan, policy);
+    return new Training(job, plan, policy, held);
   }
 
   async run(): Promise<Outcome> {

@@ -76,7 +76,7 @@ const checkpointBytes = ({ parameters }: Policy) => parameters * 4 * 3 + 1024 * 
 
 /** @throws AtelierError disk_full where no checkpoint would have room */
 export async function checkCheckpointRoom(job: TrainJob, policy: Policy): Promise<void> {
-  await checkRoom(job.folder, checkpointBytes(policy));
+  await checkRoom('A checkpoint', job.folder, checkpointBytes(policy));
 }
 
 /**

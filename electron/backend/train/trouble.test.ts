@@ -157,6 +157,23 @@ describe('rewards that fail', () => {
     expect(statuses(run.store)).toEqual(['running', 'paused', 'running', 'completed']);
   });
 
+  it('are asked about once, also where the answer comes after the backend was closed', async () => {
+    const run = make({}, { scorer: failing(0.3, (step) => step === 6) });
+    const ended = train(run);
+    await paused(run.store);
+    run.control.want('close');
+    expect(await ended).toBe('closed');
+    run.store.close();
+    const again = make({}, { scorer: failing(0.3, (step) => step === 6), folder: run.folder });
+    expect(await train(again)).toBe('completed');
+    expect(
+      again.store.rollouts({ step: 6, sort: 'order', descending: false, offset: 0, limit: 1 }).total,
+    ).toBe(32);
+    expect(rows(again.store)).toContainEqual(
+      expect.objectContaining({ code: 'reward_failing', step: 6, level: 'warning' }),
+    );
+  });
+
   it('pause again after three steps that had nothing to learn from', async () => {
     const run = make({}, { scorer: failing(1) });
     const ended = train(run);

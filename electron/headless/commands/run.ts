@@ -1,34 +1,81 @@
 import { readFile } from 'node:fs/promises';
 import { parse } from 'yaml';
+import type { AtelierContract } from '../../../shared/contract';
 import { RunConfig } from '../../../shared/contract/runs';
-import { AtelierError, parseInput } from '../../../shared/rpc';
+import { AtelierError, parseInput, type Client } from '../../../shared/rpc';
+import { dataFolder } from '../../backend/system';
 import { needed, readArguments, readPort, type Command } from '../command';
 import { openLocal } from '../local';
 import { showRun } from '../terminal-run';
 
 export const runCommand: Command = {
-  usage: 'run CONFIG.yaml [--port N]',
-  help: 'trains a run and shows it here and in a browser',
+  usage: 'run CONFIG.yaml | --resume RUN [--port N]',
+  help: 'trains a run, or goes on with one, and shows it here and in a browser',
   async run(args) {
-    const { values, positionals, home, device } = readArguments(args, { port: { type: 'string' } });
-    const config = await readConfig(needed(positionals[0], 'CONFIG.yaml', runCommand.usage));
+    const { values, positionals, home, device } = readArguments(args, {
+      port: { type: 'string' },
+      resume: { type: 'string' },
+    });
+    const begin = await chooseRun(positionals, values.resume);
     const local = await openLocal({ home, device, port: readPort(values.port, 0) });
-    const stop = () => void local.close().then(() => process.exit(130));
+    let resume = '';
+    const stop = () =>
+      void local.close().then(() => {
+        if (resume) process.stderr.write(`\nGo on with: ${resume}\n`);
+        process.exit(130);
+      });
     process.once('SIGINT', stop);
     try {
-      const { id, queued } = await local.client.runs.start(config);
+      const { id, queued, after } = await begin(local.client);
+      resume = resumeCommand(id, home);
       process.stdout.write(`Watch it at ${local.address}\n`);
       if (queued) process.stdout.write('Another run goes first.\n');
-      const result = await showRun(local.client, id);
+      const result = await showRun(local.client, id, { resume, after });
       const { folder } = await local.client.runs.get({ id });
       process.stdout.write(`${result.status}: ${folder}\n`);
-      return result.status === 'completed' ? 0 : 1;
+      if (result.status === 'completed') return 0;
+      const waits = result.status === 'paused' ? `The run waits for a decision: ${result.message}\n` : '';
+      process.stderr.write(`${waits}Go on with: ${resume}\n`);
+      return 1;
     } finally {
       process.removeListener('SIGINT', stop);
       await local.close();
     }
   },
 };
+
+type Begin = (
+  client: Client<AtelierContract>,
+) => Promise<{ id: string; queued: boolean; /** Newest `seq` that is old news. */ after: number }>;
+
+/** What the arguments ask for; a configuration is read before anything is opened. */
+async function chooseRun(positionals: string[], resume: string | undefined): Promise<Begin> {
+  if (resume === undefined) {
+    const config = await readConfig(needed(positionals[0], 'CONFIG.yaml', runCommand.usage));
+    return async (client) => ({ ...(await client.runs.start(config)), after: 0 });
+  }
+  if (positionals.length > 0) {
+    throw new AtelierError(
+      'invalid_input',
+      `${positionals[0]} and --resume ${resume}: a run goes on with its own configuration.`,
+      `atelier ${runCommand.usage}`,
+    );
+  }
+  return async (client) => {
+    let after = 0;
+    for await (const item of client.runs.follow({ id: resume })) {
+      if ('seq' in item) after = item.seq;
+      if (item.kind === 'live') break;
+    }
+    await client.runs.resume({ id: resume });
+    return { id: resume, queued: (await client.runs.get({ id: resume })).queue !== null, after };
+  };
+}
+
+function resumeCommand(id: string, home: string): string {
+  const place = home === dataFolder() ? '' : ` --home ${/\s/.test(home) ? JSON.stringify(home) : home}`;
+  return `atelier run --resume ${id}${place}`;
+}
 
 /** @throws AtelierError that names file and field */
 export async function readConfig(file: string): Promise<RunConfig> {
