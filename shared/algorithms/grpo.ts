@@ -100,24 +100,15 @@ const VESPO = { gain: { k: 2, lambda: 3 }, loss: { k: 3, lambda: 2 } };
 
 type Objective = Pick<
   Params,
-  | 'objective'
-  | 'clipLow'
-  | 'clipHigh'
-  | 'ratioCap'
-  | 'normalisation'
-  | 'maxNewTokens'
-  | 'beta'
-  | 'biasCorrectedKl'
-  | 'entropyBonus'
-  | 'entropyShare'
-  | 'correction'
->;
+  'clipLow' | 'clipHigh' | 'normalisation' | 'maxNewTokens' | 'beta' | 'entropyBonus'
+> &
+  Partial<Pick<Params, 'objective' | 'ratioCap' | 'biasCorrectedKl' | 'entropyShare' | 'correction'>>;
 
 /** Gain by token, before regularisation and normaliser. */
 const GAINS: Record<Params['objective'], (t: Terms, advantage: Num, o: Objective) => Num> = {
   clip: (t, advantage, o) => {
     const ratio = t.logRatio.exp();
-    const bounded = o.ratioCap > 0 ? ratio.min(o.ratioCap) : ratio;
+    const bounded = o.ratioCap ? ratio.min(o.ratioCap) : ratio;
     reportClip(t, bounded, advantage, o);
     return bounded.times(advantage).min(ratio.clip(1 - o.clipLow, 1 + o.clipHigh).times(advantage));
   },
@@ -151,23 +142,28 @@ const GAINS: Record<Params['objective'], (t: Terms, advantage: Num, o: Objective
  *
  *   L = - sum_t min(r_t A, clip(r_t, 1 - low, 1 + high) A) / N  +  beta sum_t k3_t / N  -  c sum_t H_t / tokens
  */
-export function grpoLoss(o: Objective): LossProgram {
-  const t = terms(o.correction === 'sampler' ? 'samplerLogp' : 'oldLogp');
+export function grpoLoss({
+  objective = 'clip',
+  entropyShare = 1,
+  correction = 'sampler',
+  ...o
+}: Objective): LossProgram {
+  const t = terms(correction === 'sampler' ? 'samplerLogp' : 'oldLogp');
   const { p, loss } = t;
   const advantage = p.data('advantage', 'S').spread();
-  let value = GAINS[o.objective](t, advantage, o).neg();
+  let value = GAINS[objective](t, advantage, o).neg();
   const entropy = addEntropy(t, o.entropyBonus);
-  if (o.entropyShare < 1) {
-    const threshold = entropy.stopGradient().quantile(loss, 1 - o.entropyShare);
+  if (entropyShare < 1) {
+    const threshold = entropy.stopGradient().quantile(loss, 1 - entropyShare);
     value = entropy.ge(threshold).choose(value, 0);
   }
-  if (o.correction !== 'sampler') {
+  if (correction !== 'sampler') {
     const weight = p
       .data('oldLogp', 'T', loss)
       .minus(p.data('samplerLogp', 'T', loss))
       .exp();
     const inside = weight.le(CORRECTION_CAP);
-    value = value.times(inside.choose(weight, o.correction === 'masked' ? 0 : CORRECTION_CAP));
+    value = value.times(inside.choose(weight, correction === 'masked' ? 0 : CORRECTION_CAP));
   }
   addNormalised(t, o, 'policy', value);
   if (o.beta > 0) addNormalised(t, o, 'kl', klToReference(t, o.biasCorrectedKl).times(o.beta));

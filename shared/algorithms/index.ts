@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import type { Algorithm, MetricInfo } from './algorithm';
+import type { Algorithm, MetricInfo, Needs } from './algorithm';
 import type { adapterParams, optimizerParams } from './common';
 import { dpo } from './dpo';
 import { grpo } from './grpo';
@@ -32,6 +32,13 @@ export const ALGORITHMS: readonly Algorithm[] = [
 
 /** undefined: there is none of this name. */
 export const algorithmByKey = (key: string): Algorithm | undefined => ALGORITHMS.find((a) => a.key === key);
+
+/** What a step of the algorithm is made from. */
+export type DataKind = Needs['data'];
+
+/** Of its default settings: the same for all. */
+export const dataKindOf = (algorithm: Algorithm): DataKind =>
+  algorithm.needs(algorithm.params.parse({})).data;
 
 /** Params that every algorithm has: what the trainer reads itself. */
 export type CommonParams = z.output<

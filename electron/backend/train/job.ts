@@ -1,7 +1,7 @@
 import type { AdapterInfo, Engine, ModelInfo } from '../../../native/face';
 import type { RewardStatus } from '../../../shared/contract/rewards';
 import type { Progress, RunConfig } from '../../../shared/contract/runs';
-import type { Algorithm, CommonParams } from '../../../shared/algorithms';
+import type { Algorithm, CommonParams, DataKind } from '../../../shared/algorithms';
 import type { RunStore } from '../store';
 import type { RunControl } from './control';
 
@@ -42,11 +42,20 @@ export interface RatedRow extends ExampleRow {
   good: boolean;
 }
 
-export type RunData =
-  | { kind: 'rollouts'; rows: PromptRow[]; heldOut: PromptRow[] }
-  | { kind: 'examples'; rows: ExampleRow[]; heldOut: ExampleRow[] }
-  | { kind: 'pairs'; rows: PairRow[]; heldOut: PairRow[] }
-  | { kind: 'rated'; rows: RatedRow[]; heldOut: RatedRow[] };
+/** What a data row becomes for each kind of algorithm. */
+export interface RowOf {
+  rollouts: PromptRow;
+  examples: ExampleRow;
+  pairs: PairRow;
+  rated: RatedRow;
+}
+
+/** A run's rows, and those that are measured only. */
+export type RunData = { [K in DataKind]: { kind: K; rows: RowOf[K][]; heldOut: RowOf[K][] } }[DataKind];
+
+/** Token sequences of a row. */
+export const sequencesOf = (row: RowOf[DataKind]): Int32Array[] =>
+  'chosen' in row ? [row.chosen.ids, row.rejected.ids] : [row.ids];
 
 export interface Sample {
   prompt: PromptRow;
