@@ -56,6 +56,61 @@ test('answers are read with j and k; what comes meanwhile does not move them', a
   await expect(page).toHaveURL(/q=carry/);
 });
 
+test('five thousand answers are one list: only what is near is drawn, and j and k go on past what is loaded', async ({
+  page,
+  fixtures,
+}) => {
+  await page.goto((await fixtures('full')).address('/runs/learn-to-carry?tab=rollouts&q=ones&sort=reward'));
+  const list = page.getByRole('list', { name: 'Rollouts' });
+  const rows = list.getByRole('button');
+  await expect(page.getByText('5\u202f120 shown')).toBeVisible();
+  await list.evaluate((element) => (element.parentElement!.scrollTop = element.parentElement!.scrollHeight));
+  await expect(list.locator('[aria-posinset="5120"]')).toBeVisible();
+  expect(await rows.count()).toBeLessThan(600);
+  await list.locator('[aria-posinset="5100"]').getByRole('button').click();
+  await expect(page).toHaveURL(/page=53/);
+  // over the edge of a page, back and forth
+  await list.locator('[aria-posinset="5089"]').getByRole('button').click();
+  await page.keyboard.press('k');
+  await expect(list.locator('[aria-posinset="5088"] [aria-current=true]')).toBeInViewport();
+  await page.keyboard.press('j');
+  await expect(list.locator('[aria-posinset="5089"] [aria-current=true]')).toBeInViewport();
+  // a reload stays there, and the group is whole although the list is sorted otherwise
+  await page.reload();
+  await expect(list.locator('[aria-posinset="5089"] [aria-current=true]')).toBeInViewport();
+  await expect(page.getByText(/answer \d of 8$/)).toBeVisible();
+});
+
+test('the steps end where the run does', async ({ page, fixtures }) => {
+  await page.goto((await fixtures('full')).address('/runs/learn-to-carry?tab=rollouts&step=79'));
+  await expect(page.getByText('Its group, best first')).toBeVisible();
+  await page.keyboard.press('l');
+  await expect(page.getByText('Step 80', { exact: true })).toBeVisible();
+  await page.keyboard.press('l');
+  await page.keyboard.press('t');
+  await expect(page.getByRole('group', { name: 'Answer by token' })).toBeVisible();
+  await expect(page.getByText('Step 80', { exact: true })).toBeVisible();
+});
+
+test('a run is renamed in its header', async ({ page, fixtures }) => {
+  await page.goto((await fixtures('full')).address('/runs/support-sft'));
+  const heading = page.getByRole('heading', { level: 1 });
+  await page.getByRole('button', { name: 'Rename' }).click();
+  await page.keyboard.type('Not this');
+  await page.keyboard.press('Escape');
+  await expect(heading).toContainText('SFT, support mails');
+  await expect(page.getByRole('button', { name: 'Rename' })).toBeFocused();
+  await page.keyboard.press('Enter');
+  await page.keyboard.type('taken away');
+  await page.keyboard.press('Enter');
+  await expect(page.getByRole('alert')).toContainText('no space left on device');
+  await page.getByLabel('Name of the run').fill('Mails, first try');
+  await page.keyboard.press('Enter');
+  await expect(heading).toContainText('Mails, first try');
+  await page.getByRole('link', { name: 'Runs', exact: true }).click();
+  await expect(page.getByRole('link', { name: 'Mails, first try' })).toBeVisible();
+});
+
 test('a problem names its field and leads to it', async ({ page, fixtures }) => {
   await page.goto((await fixtures('full')).address('/new'));
   await page.getByLabel('Learning rate').fill('0.5');

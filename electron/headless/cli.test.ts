@@ -138,6 +138,27 @@ describe('atelier', () => {
     120_000,
   );
 
+  it('without a terminal ends where a run waits for its person, and goes on with --resume', async () => {
+    const flaky = good()
+      .replace('from the terminal', 'flaky')
+      .replace(', heldOut: { dataset: sums-held-out, rows: 8 }', '')
+      .replace(
+        '{ id: sums }',
+        `{ code: "export default ({ completion }) => { if (Math.random() < 0.4) throw new Error('no luck'); return completion.length / 100; }" }`,
+      );
+    const run = await atelier('run', config('flaky.yaml', flaky));
+    expect(run.error).toMatch(
+      /waits for a decision: The reward failed for \d+ %.*no luck.*Step 1 was not learnt/s,
+    );
+    expect(run.code).toBe(1);
+    const command = /atelier (run --resume (flaky-\w+))/.exec(run.error)!;
+    const again = await atelier(...command[1]!.split(' '));
+    expect(again.error).toBe('');
+    expect(again.out).toContain('completed:');
+    expect(again.code).toBe(0);
+    rmSync(join(home, 'runs', command[2]!), { recursive: true });
+  }, 240_000);
+
   it('runs, exports what it learnt, and talks with it', async () => {
     const run = await atelier('run', config('good.yaml', good()));
     expect(run.error).toBe('');

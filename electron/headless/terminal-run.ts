@@ -53,6 +53,7 @@ export async function showRun(
   let metrics: Record<string, number> = {};
   let progress: Progress | null = null;
   let lastAt = 0;
+  let told = '';
 
   const draw = (force: boolean) => {
     if (!progress) return;
@@ -77,9 +78,8 @@ export async function showRun(
         progress = item;
         return draw(false);
       case 'event':
-        return say(
-          `${item.level === 'info' ? '' : `${item.level}: `}${item.message}${item.hint ? ` ${item.hint}` : ''}`,
-        );
+        told = `${item.message}${item.hint ? ` ${item.hint}` : ''}`;
+        return say(`${item.level === 'info' ? '' : `${item.level}: `}${told}`);
       case 'evaluation':
         if (item.step === 0) result.heldOut.before = item.metrics;
         else result.heldOut.after = item.metrics;
@@ -87,7 +87,8 @@ export async function showRun(
       case 'state':
         result.status = item.status;
         result.message = item.message;
-        if (item.message) say(`${item.status}: ${item.message}`);
+        // what led to it is often told already
+        if (item.message && item.message !== told) say(`${item.status}: ${item.message}`);
         if (item.status === 'paused' && screen.isTerminal) {
           say('It waits: resume or stop it in the browser, or end here with Ctrl-C.');
           say(`To go on later: ${resume}`);

@@ -113,7 +113,10 @@ function fail(entry: RunEntry, store: RunStore, options: RunsOptions, error: unk
     ? [known.message, known.hint].filter(Boolean).join(' ')
     : `Something went wrong inside: ${(error as Error).message}`;
   try {
-    store.addEvent({ step: store.lastStep(), level: 'error', code: known?.code ?? 'internal', message });
+    // a finding of the run's health is an event already
+    if (known?.details?.['event'] === undefined) {
+      store.addEvent({ step: store.lastStep(), level: 'error', code: known?.code ?? 'internal', message });
+    }
     store.setStatus('failed', message);
   } catch (again) {
     // a full disk: the status says interrupted at the next start

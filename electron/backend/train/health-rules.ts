@@ -96,14 +96,14 @@ export const RULES: readonly Rule[] = [
 
 function nonFinite({ recent }: Seen): Verdict | null {
   if (recent.at(-1)!.refused === 0) return null;
-  const hint = 'A lower learning rate usually helps.';
+  const hint = 'A lower learning rate usually helps, or smaller rewards.';
   const refused = recent.reduce((sum, { refused: count }) => sum + count, 0);
   if (refused === 1)
     return warn('Loss or gradient was not finite; this update was left out and changed nothing.', hint);
   return {
     act: 'stop',
-    message: `Loss or gradient was not finite ${refused} times within ${MEMORY} steps. The adapter is kept as at the last checkpoint.`,
-    hint,
+    message: `Loss or gradient was not finite ${refused} times within ${MEMORY} steps: the run ends here.`,
+    hint: `What was saved before is kept. ${hint}`,
   };
 }
 

@@ -101,3 +101,24 @@ function failing({ failed, total, firstFailure }: Gathered): Verdict | null {
     hint: 'Answers without a reward are left out, never counted as 0.',
   };
 }
+
+/** Whether what was learnt shows on rows that it was not learnt from; null where it does, or cannot be told. */
+export function heldOutFinding(
+  step: number,
+  before: Record<string, number>,
+  after: Record<string, number>,
+): NewEvent | null {
+  const [key, what, sign] =
+    'held_out/nll' in after
+      ? (['held_out/nll', 'the loss did not fall', -1] as const)
+      : (['held_out/sampled', 'the reward did not rise', 1] as const);
+  const [from, to] = [before[key] ?? NaN, after[key] ?? NaN];
+  if (!(sign * (to - from) <= 0)) return null;
+  return {
+    step,
+    level: 'warning',
+    code: 'held_out_no_gain',
+    message: `On the held-out rows ${what}: ${from.toFixed(3)} before, ${to.toFixed(3)} after.`,
+    hint: 'What was learnt may not carry over, or has broken the text: compare it with the base model in Chat.',
+  };
+}

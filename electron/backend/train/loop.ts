@@ -4,7 +4,7 @@ import { evaluate } from './evaluate';
 import { gatherPairs, gatherRated } from './gather-rated';
 import { exampleRows, fromDataset, type Gathered } from './gathered';
 import { gatherRollouts } from './gather-rollouts';
-import { Health, type Finding } from './health';
+import { Health, heldOutFinding, type Finding } from './health';
 import { Interrupted, interruptible } from './interrupt';
 import type { TrainJob } from './job';
 import { learn, type Learnt } from './learn';
@@ -155,11 +155,15 @@ class Training {
 
   async #heldOut(step: number): Promise<void> {
     const { job, plan } = this;
-    if (job.data.heldOut.length === 0 || job.store.evaluations().some((e) => e.step === step)) return;
+    const earlier = job.store.evaluations();
+    if (job.data.heldOut.length === 0 || earlier.some((e) => e.step === step)) return;
     const metrics = await interruptible(job.control, (signal) =>
       evaluate(job, plan.needs, this.policy.adapter, step, this.#meter, signal),
     );
     await this.#withRoom(() => job.store.addEvaluation(step, metrics));
+    const before = earlier.find((e) => e.step === 0);
+    const finding = before && heldOutFinding(step, before.metrics, metrics);
+    if (finding) await this.#withRoom(() => job.store.addEvent(finding));
   }
 
   async #step(step: number): Promise<void> {
@@ -279,7 +283,10 @@ class Training {
     });
     const stop = this.#unwritten?.stop;
     this.#unwritten = null;
-    if (stop) throw new AtelierError('invalid_data', stop.event.message, stop.event.hint);
+    if (stop) {
+      const { code, message, hint } = stop.event;
+      throw new AtelierError('invalid_data', message, hint, { event: code });
+    }
   }
 
   async #checkpoint(): Promise<void> {

@@ -1,4 +1,4 @@
-import type { ButtonHTMLAttributes, ReactNode } from 'react';
+import type { ButtonHTMLAttributes, ReactNode, Ref } from 'react';
 import { classes } from './classes';
 import styles from './Button.module.css';
 
@@ -42,6 +42,7 @@ export function IconButton({
   label: string;
   icon: ReactNode;
   kind?: ButtonKind;
+  ref?: Ref<HTMLButtonElement>;
 }) {
   return (
     <button type="button" title={label} {...rest} aria-label={label} className={buttonClass(kind, true)}>

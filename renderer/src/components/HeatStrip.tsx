@@ -1,18 +1,8 @@
-import { useEffect, useRef, type KeyboardEvent, type PointerEvent } from 'react';
+import { useCallback, useEffect, useMemo, useRef, type KeyboardEvent, type PointerEvent } from 'react';
 import { formatNumber } from './format';
+import { CELL, drawHeat, heatCells, PITCH, type Cell } from './heat-cells';
+import { useSize } from './use-size';
 import styles from './HeatStrip.module.css';
-
-export interface Cell {
-  step: number;
-  /** Place within its step, 0 at the top. */
-  row: number;
-  value: number | null;
-  /** All rollouts of the group got the same reward: nothing to learn. */
-  flat: boolean;
-}
-
-const CELL = 11;
-const GAP = 1;
 
 /** Step by prompt: how each group was rewarded. Dark is low, bright is high, a dot means all alike. */
 export function HeatStrip({
@@ -31,32 +21,51 @@ export function HeatStrip({
 }) {
   const canvas = useRef<HTMLCanvasElement>(null);
   const scroller = useRef<HTMLDivElement>(null);
-  const width = Math.max(1, steps.length * (CELL + GAP));
-  const height = Math.max(1, rows * (CELL + GAP));
+  const width = Math.max(1, steps.length * PITCH);
+  const height = Math.max(1, rows * PITCH);
   const column = selected === null ? -1 : steps.indexOf(selected.step);
 
+  const heat = useMemo(() => heatCells(cells), [cells]);
+  const { ref, width: shown } = useSize();
+  const attach = useCallback(
+    (element: HTMLDivElement | null) => {
+      scroller.current = element;
+      return ref(element);
+    },
+    [ref],
+  );
   useEffect(() => {
-    const element = canvas.current;
-    const context = element?.getContext('2d');
-    if (element === null || context == null) return;
-    draw(element, context, cells, steps, width, height);
-    const theme = new MutationObserver(() => draw(element, context, cells, steps, width, height));
+    const box = scroller.current!;
+    let frame = 0;
+    const draw = () => drawHeat(canvas.current!, heat, { left: box.scrollLeft, width: shown, height });
+    const soon = () => {
+      cancelAnimationFrame(frame);
+      frame = requestAnimationFrame(draw);
+    };
+    draw();
+    box.addEventListener('scroll', soon, { passive: true });
+    const theme = new MutationObserver(draw);
     theme.observe(document.documentElement, { attributeFilter: ['data-theme'] });
-    return () => theme.disconnect();
-  }, [cells, steps, width, height]);
+    return () => {
+      cancelAnimationFrame(frame);
+      box.removeEventListener('scroll', soon);
+      theme.disconnect();
+    };
+  }, [heat, shown, height]);
 
   useEffect(() => {
     const box = scroller.current;
     if (box === null || column < 0) return;
-    const x = column * (CELL + GAP);
+    const x = column * PITCH;
     if (x < box.scrollLeft || x + CELL > box.scrollLeft + box.clientWidth)
       box.scrollLeft = x - box.clientWidth / 2;
   }, [column, steps.length]);
 
   const pick = (event: PointerEvent<HTMLCanvasElement>) => {
     const box = event.currentTarget.getBoundingClientRect();
-    const step = steps[Math.floor((event.clientX - box.left) / (CELL + GAP))];
-    const row = Math.floor((event.clientY - box.top) / (CELL + GAP));
+    const x = event.clientX - box.left + scroller.current!.scrollLeft;
+    const step = steps[Math.floor(x / PITCH)];
+    const row = Math.floor((event.clientY - box.top) / PITCH);
     if (step !== undefined && row >= 0 && row < rows) onSelect(step, row);
   };
   const keys = (event: KeyboardEvent) => {
@@ -78,7 +87,7 @@ export function HeatStrip({
   return (
     // oxlint-disable-next-line jsx-a11y/no-noninteractive-element-interactions -- keys only move the choice; the stepper and list do the same
     <div
-      ref={scroller}
+      ref={attach}
       className={styles.scroller}
       role="group"
       tabIndex={0}
@@ -90,19 +99,19 @@ export function HeatStrip({
       onKeyDown={keys}
     >
       <div className={styles.sheet} style={{ width, height }}>
-        <canvas ref={canvas} style={{ width, height }} onPointerDown={pick} aria-hidden />
+        <canvas ref={canvas} style={{ width: shown, height }} onPointerDown={pick} aria-hidden />
         {column >= 0 && (
           <span
             className={styles.column}
-            style={{ left: column * (CELL + GAP) - 1, width: CELL + 2, height: height + 1 }}
+            style={{ left: column * PITCH - 1, width: CELL + 2, height: height + 1 }}
           />
         )}
         {column >= 0 && selected?.row != null && (
           <span
             className={styles.cell}
             style={{
-              left: column * (CELL + GAP) - 1,
-              top: selected.row * (CELL + GAP) - 1,
+              left: column * PITCH - 1,
+              top: selected.row * PITCH - 1,
               width: CELL + 2,
               height: CELL + 2,
             }}
@@ -111,46 +120,4 @@ export function HeatStrip({
       </div>
     </div>
   );
-}
-
-function draw(
-  element: HTMLCanvasElement,
-  context: CanvasRenderingContext2D,
-  cells: readonly Cell[],
-  steps: readonly number[],
-  width: number,
-  height: number,
-): void {
-  const ratio = window.devicePixelRatio || 1;
-  element.width = width * ratio;
-  element.height = height * ratio;
-  context.setTransform(ratio, 0, 0, ratio, 0, 0);
-  context.clearRect(0, 0, width, height);
-  const style = getComputedStyle(document.documentElement);
-  const low = style.getPropertyValue('--n4');
-  const high = style.getPropertyValue('--series-1');
-  const ink = style.getPropertyValue('--n11');
-  const known = cells.map((cell) => cell.value).filter((value): value is number => value !== null);
-  const from = Math.min(0, ...known);
-  const span = Math.max(1e-9, Math.max(...known, 0) - from);
-  const columns = new Map(steps.map((step, index) => [step, index]));
-  for (const cell of cells) {
-    const at = columns.get(cell.step);
-    if (at === undefined) continue;
-    const x = at * (CELL + GAP);
-    const y = cell.row * (CELL + GAP);
-    context.globalAlpha = 1;
-    context.fillStyle = low;
-    context.fillRect(x, y, CELL, CELL);
-    if (cell.value !== null) {
-      context.globalAlpha = (cell.value - from) / span;
-      context.fillStyle = high;
-      context.fillRect(x, y, CELL, CELL);
-      context.globalAlpha = 1;
-    }
-    if (cell.flat) {
-      context.fillStyle = (cell.value ?? 0) - from > span / 2 ? style.getPropertyValue('--n1') : ink;
-      context.fillRect(x + CELL / 2 - 1, y + CELL / 2 - 1, 2, 2);
-    }
-  }
 }

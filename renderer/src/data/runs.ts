@@ -2,19 +2,16 @@ import { keepPreviousData, useMutation, useQuery, useQueryClient } from '@tansta
 import { useEffect, useSyncExternalStore } from 'react';
 import type { z } from 'zod';
 import type {
-  Rollout,
   Run,
   RunConfigInput,
   RunStatus,
   RunSummary as RunSummarySchema,
-  RolloutSort as SortSchema,
 } from '../../../shared/contract/runs';
 import { useClient, useData } from './context';
 import type { RunStore, RunView } from './run-store';
 
-export type { Run, RunStatus, Rollout };
+export type { Run, RunStatus };
 export type RunSummary = z.infer<typeof RunSummarySchema>;
-export type RolloutSort = z.infer<typeof SortSchema>;
 
 const active: ReadonlySet<RunStatus> = new Set(['queued', 'preparing', 'running', 'stopping']);
 export const isActive = (status: RunStatus) => active.has(status);
@@ -96,46 +93,12 @@ export function useRunAction(id: string) {
   });
 }
 
-export interface RolloutFilter {
-  step?: number | undefined;
-  group?: number | undefined;
-  search?: string | undefined;
-  sort: RolloutSort;
-  descending: boolean;
-}
-
-export const ROLLOUT_PAGE = 100;
-
-export function useRollouts(
-  id: string,
-  filter: RolloutFilter,
-  page: number,
-  version: unknown,
-  enabled: boolean,
-) {
+export function useRenameRun(id: string) {
   const client = useClient();
-  const defined = Object.fromEntries(Object.entries(filter).filter(([, value]) => value !== undefined));
-  return useQuery({
-    queryKey: ['rollouts', id, filter, page, version],
-    enabled,
-    queryFn: ({ signal }) =>
-      client.runs.rollouts(
-        { id, ...defined, offset: page * ROLLOUT_PAGE, limit: ROLLOUT_PAGE } as Parameters<
-          typeof client.runs.rollouts
-        >[0],
-        { signal },
-      ),
-    placeholderData: keepPreviousData,
-  });
-}
-
-export function useRolloutTokens(id: string, rollout: number | undefined, wanted: boolean) {
-  const client = useClient();
-  return useQuery({
-    queryKey: ['tokens', id, rollout],
-    queryFn: ({ signal }) => client.runs.tokens({ id, rollout: rollout! }, { signal }),
-    enabled: wanted && rollout !== undefined,
-    staleTime: Infinity,
+  const queries = useQueryClient();
+  return useMutation({
+    mutationFn: (name: string) => client.runs.rename({ id, name }),
+    onSuccess: () => queries.invalidateQueries({ queryKey: ['runs'] }),
   });
 }
 

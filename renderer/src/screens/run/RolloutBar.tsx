@@ -4,7 +4,7 @@ import { Button, IconButton } from '../../components/Button';
 import { formatCount } from '../../components/format';
 import { TextInput } from '../../components/Input';
 import { Select } from '../../components/Select';
-import type { RolloutSort } from '../../data/runs';
+import type { RolloutSort } from '../../data/rollouts';
 import type { RunSearch, SetSearch } from './types';
 import styles from './RolloutBar.module.css';
 
@@ -89,6 +89,7 @@ export function RolloutBar({
       <div className={styles.search}>
         <TextInput
           type="search"
+          maxLength={200}
           aria-label="Search prompts and answers of all steps"
           placeholder="Search all answers  /"
           value={text}

@@ -7,7 +7,8 @@ import { ErrorState, Skeleton } from '../../components/States';
 import { Tag } from '../../components/Tag';
 import { TokenText } from '../../components/TokenText';
 import { asFailure } from '../../data/failure';
-import { useRolloutTokens, type Rollout, type Run } from '../../data/runs';
+import { useRolloutTokens, type Rollout } from '../../data/rollouts';
+import type { Run } from '../../data/runs';
 import styles from './RolloutDetail.module.css';
 
 const finishes = { stop: 'ended by itself', length: 'cut off at the length limit', cancelled: 'cancelled' };

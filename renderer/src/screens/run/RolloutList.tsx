@@ -1,105 +1,163 @@
-import { useEffect, useRef } from 'react';
-import { classes } from '../../components/classes';
-import { formatFixed, formatSigned } from '../../components/format';
-import { diverging } from '../../components/scale';
-import type { Rollout } from '../../data/runs';
+import { useEffect, useRef, useState, type RefObject } from 'react';
+import { ROLLOUT_PAGE, useRollouts, type Rollout, type RolloutSource } from '../../data/rollouts';
+import { oneLine, RolloutRow } from './RolloutRow';
 import styles from './RolloutList.module.css';
 
-/** One row an answer; under its prompt when they are in order. */
-export function RolloutList({
-  rollouts,
-  chosen,
-  grouped,
-  stepped,
-  onChoose,
-}: {
-  rollouts: readonly Rollout[];
-  chosen: number | undefined;
+/** Heights as in the style sheets: what is not drawn keeps its place by them. */
+const ROW = 26;
+const PROMPT = 30;
+/** How far from the visible part rows are drawn and fetched, in pixels. */
+const AHEAD = 800;
+
+export interface Look {
+  /** Answers stand under their prompts; otherwise each says its own. */
   grouped: boolean;
   /** Answers of several steps: each says which. */
   stepped: boolean;
-  onChoose: (rollout: Rollout) => void;
+}
+
+/**
+ * One row an answer. Only pages of rows near the visible part are drawn and fetched, so that a list of any length
+ * scrolls; the page of the chosen row always is.
+ */
+export function RolloutList({
+  source,
+  total,
+  page,
+  rollouts,
+  chosen,
+  look,
+  onChoose,
+}: {
+  source: RolloutSource;
+  total: number;
+  /** The page of the chosen row, and its rows. */
+  page: number;
+  rollouts: readonly Rollout[];
+  chosen: number | undefined;
+  look: Look;
+  onChoose: (rollout: Rollout, page: number) => void;
 }) {
-  const list = useRef<HTMLDivElement>(null);
+  const scroll = useRef<HTMLDivElement>(null);
   useEffect(() => {
-    list.current?.querySelector('[aria-current=true]')?.scrollIntoView({ block: 'nearest' });
+    scroll.current?.querySelector('[aria-current=true]')?.scrollIntoView({ block: 'nearest' });
   }, [chosen]);
   const largest = Math.max(0.01, ...rollouts.map((rollout) => Math.abs(rollout.advantage ?? 0)));
+  const rowHeight = rollouts.length > 0 ? heightOf(rollouts, page, look) / rollouts.length : ROW;
   return (
-    <div className={styles.scroll} ref={list} tabIndex={-1}>
+    <div className={styles.scroll} ref={scroll} tabIndex={-1}>
       <div className={styles.head} aria-hidden>
         <span>Answer</span>
         <span>Tokens</span>
         <span>Reward</span>
         <span>Advantage</span>
       </div>
-      <ul aria-label="Rollouts">
-        {rollouts.map((rollout, index) => {
-          const before = rollouts[index - 1];
-          const opens =
-            grouped &&
-            (before === undefined || before.group !== rollout.group || before.step !== rollout.step);
-          return (
-            <li key={rollout.id}>
-              {opens && (
-                <p className={styles.prompt} title={rollout.prompt}>
-                  {oneLine(rollout.prompt)}
-                </p>
-              )}
-              <button
-                type="button"
-                aria-current={rollout.id === chosen ? true : undefined}
-                className={classes(styles.row, rollout.id === chosen && styles.chosen)}
-                onClick={() => onChoose(rollout)}
-              >
-                <span className={styles.text}>
-                  {stepped && <span className={styles.step}>{rollout.step}</span>}
-                  {!grouped && <span className={styles.asked}>{oneLine(rollout.prompt)}</span>}
-                  {oneLine(rollout.completion) || <i>empty</i>}
-                </span>
-                <span className={styles.number}>
-                  {rollout.length}
-                  {rollout.finish === 'length' ? <abbr title="Cut off at the length limit">…</abbr> : ''}
-                </span>
-                <span className={styles.number}>
-                  {rollout.status === 'ok' ? (
-                    formatFixed(rollout.reward, 2)
-                  ) : (
-                    <em title={rollout.error}>{rollout.status}</em>
-                  )}
-                </span>
-                <span className={styles.advantage}>
-                  <Bar value={rollout.advantage} largest={largest} />
-                  {formatSigned(rollout.advantage, 2)}
-                </span>
-              </button>
-            </li>
-          );
-        })}
-      </ul>
+      <div role="list" aria-label="Rollouts">
+        {Array.from({ length: Math.ceil(total / ROLLOUT_PAGE) }, (_, index) => (
+          <Rows
+            key={index}
+            source={source}
+            page={index}
+            expected={Math.min(ROLLOUT_PAGE, total - index * ROLLOUT_PAGE) * rowHeight}
+            total={total}
+            drawn={index === page}
+            chosen={index === page ? chosen : undefined}
+            root={scroll}
+            largest={largest}
+            look={look}
+            onChoose={onChoose}
+          />
+        ))}
+      </div>
     </div>
   );
 }
 
-/** Right of the middle is above the group's mean, left is below. */
-function Bar({ value, largest }: { value: number | null; largest: number }) {
-  if (value === null) return <span className={styles.bar} />;
-  const share = Math.min(50, (Math.abs(value) / largest) * 50);
+/** A page of rows, or its place while it is far from the visible part. */
+function Rows({
+  source,
+  page,
+  expected,
+  total,
+  drawn,
+  chosen,
+  root,
+  largest,
+  look,
+  onChoose,
+}: {
+  source: RolloutSource;
+  page: number;
+  /** Height of its place before its rows are known. */
+  expected: number;
+  total: number;
+  drawn: boolean;
+  chosen: number | undefined;
+  root: RefObject<HTMLElement | null>;
+  largest: number;
+  look: Look;
+  onChoose: (rollout: Rollout, page: number) => void;
+}) {
+  const place = useRef<HTMLDivElement>(null);
+  const near = useNear(place, root);
+  const shown = drawn || near;
+  const rollouts = useRollouts(source, page, shown).data?.rollouts;
+  const choose = useRef((rollout: Rollout) => onChoose(rollout, page));
+  choose.current = (rollout) => onChoose(rollout, page);
+  const [steady] = useState(() => (rollout: Rollout) => choose.current(rollout));
+  const height = rollouts === undefined ? expected : heightOf(rollouts, page, look);
   return (
-    <span className={styles.bar} aria-hidden>
-      <i
-        style={{
-          left: value >= 0 ? '50%' : `${50 - share}%`,
-          width: `${share}%`,
-          background: diverging(value, largest),
-        }}
-      />
-    </span>
+    <div ref={place} role="presentation" className={styles.place} style={{ minHeight: height }}>
+      {shown &&
+        rollouts?.map((rollout, index) => (
+          <div
+            role="listitem"
+            key={rollout.id}
+            aria-setsize={total}
+            aria-posinset={page * ROLLOUT_PAGE + index + 1}
+          >
+            {opens(rollouts, index, page, look) && (
+              <p className={styles.prompt} title={rollout.prompt}>
+                {oneLine(rollout.prompt)}
+              </p>
+            )}
+            <RolloutRow
+              rollout={rollout}
+              chosen={rollout.id === chosen}
+              largest={largest}
+              prompted={!look.grouped}
+              stepped={look.stepped}
+              onChoose={steady}
+            />
+          </div>
+        ))}
+    </div>
   );
 }
 
-const oneLine = (text: string) =>
-  text
-    .slice(0, 400)
-    .replace(/\s*\n+\s*/g, ' ⏎ ')
-    .trim();
+/** Whether a row is the first of its group and so has the prompt above it. */
+function opens(rollouts: readonly Rollout[], index: number, page: number, look: Look): boolean {
+  if (!look.grouped) return false;
+  const { group, step, index: place } = rollouts[index]!;
+  const before = rollouts[index - 1];
+  return before === undefined ? page === 0 || place === 0 : before.group !== group || before.step !== step;
+}
+
+function heightOf(rollouts: readonly Rollout[], page: number, look: Look): number {
+  const prompts = rollouts.filter((_, index) => opens(rollouts, index, page, look)).length;
+  return rollouts.length * ROW + prompts * PROMPT;
+}
+
+/** Whether an element is in the visible part of what scrolls it, or not far from it. */
+function useNear(element: RefObject<HTMLElement | null>, root: RefObject<HTMLElement | null>): boolean {
+  const [near, setNear] = useState(false);
+  useEffect(() => {
+    const seen = new IntersectionObserver((entries) => setNear(entries.at(-1)!.isIntersecting), {
+      root: root.current,
+      rootMargin: `${AHEAD}px 0px`,
+    });
+    seen.observe(element.current!);
+    return () => seen.disconnect();
+  }, [element, root]);
+  return near;
+}

@@ -1,5 +1,6 @@
 import { useMemo } from 'react';
-import { HeatStrip, type Cell } from '../../components/HeatStrip';
+import type { Cell } from '../../components/heat-cells';
+import { HeatStrip } from '../../components/HeatStrip';
 import type { GroupMap } from '../../data/group-map';
 import type { SetSearch } from './types';
 import styles from './RolloutStrip.module.css';
@@ -71,7 +72,7 @@ function layOut({ groups }: GroupMap) {
   return {
     cells,
     steps: [...groupAt.keys()],
-    rows: Math.max(1, ...[...groupAt.values()].map((list) => list.length)),
+    rows: cells.reduce((most, cell) => Math.max(most, cell.row + 1), 1),
     groupAt,
   };
 }

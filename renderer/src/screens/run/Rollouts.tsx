@@ -1,15 +1,18 @@
 import { useCallback, useEffect, useMemo, useRef } from 'react';
-import { formatCount, plural } from '../../components/format';
+import { plural } from '../../components/format';
 import { EmptyState, ErrorState, SkeletonRows } from '../../components/States';
 import { asFailure } from '../../data/failure';
 import { useGroupMap } from '../../data/group-map';
 import type { RunView } from '../../data/run-store';
-import { ROLLOUT_PAGE, useRollouts, type Rollout, type Run, type RunStatus } from '../../data/runs';
+import { useGroup, useRollouts, type Rollout, type RolloutSource } from '../../data/rollouts';
+import type { Run, RunStatus } from '../../data/runs';
 import { RolloutBar } from './RolloutBar';
 import { RolloutDetail } from './RolloutDetail';
 import { RolloutList } from './RolloutList';
 import { RolloutStrip } from './RolloutStrip';
 import type { RunSearch, SetSearch } from './types';
+import { useRolloutActions } from './use-rollout-actions';
+import { useRolloutKeys } from './use-rollout-keys';
 import styles from './Rollouts.module.css';
 
 /**
@@ -32,39 +35,66 @@ export function Rollouts({
   // a finished rollout or reward phase brings new rows before the step itself is done
   const version = `${view.lastStep} ${view.progress?.phase === 'train' ? view.progress.step : ''}`;
   const map = useGroupMap(run.id, version);
-  const newest = map.groups.at(-1)?.step;
-  const searching = (search.q ?? '') !== '';
   const reached = Math.max(view.lastStep, run.step);
-  const step = searching ? search.step : (search.step ?? newest ?? (reached > 0 ? reached : undefined));
+  // while the groups of a long run come in, their last is not yet the newest
+  const newest = map.complete ? map.groups.at(-1)?.step : reached > 0 ? reached : undefined;
+  const searching = (search.q ?? '') !== '';
+  const step = searching ? search.step : (search.step ?? newest);
   const page = search.page ?? 0;
-  const query = useRollouts(
-    run.id,
-    {
-      step,
-      group: search.group,
-      search: searching ? search.q : undefined,
-      sort: search.sort,
-      descending: search.sort !== 'order' && search.up !== true,
-    },
-    page,
-    // old steps do not change: only the newest is asked for again
-    step === newest || searching ? version : '',
-    step !== undefined || searching,
+  const source = useMemo(
+    (): RolloutSource => ({
+      run: run.id,
+      filter: {
+        step,
+        group: search.group,
+        search: searching ? search.q : undefined,
+        sort: search.sort,
+        descending: search.sort !== 'order' && search.up !== true,
+      },
+      // old steps do not change: only the newest is asked for again
+      version: step === newest || searching ? version : '',
+    }),
+    [run.id, step, newest, searching, search.group, search.q, search.sort, search.up, version],
   );
+  const query = useRollouts(source, page, step !== undefined || searching);
   const rollouts = query.data?.rollouts;
   const chosen = rollouts?.find((rollout) => rollout.id === search.rollout) ?? rollouts?.[0];
+  const group = useGroup(run.id, chosen, source.version).data;
   const fresh = useMemo(
     () =>
       map.groups
-        .filter((group) => search.step !== undefined && group.step > search.step)
-        .reduce((sum, group) => sum + group.size, 0),
+        .filter((each) => search.step !== undefined && each.step > search.step)
+        .reduce((sum, each) => sum + each.size, 0),
     [map.groups, search.step],
   );
   const choose = useCallback(
-    (rollout: Rollout) => set({ rollout: rollout.id, ...(searching ? {} : { step: rollout.step }) }),
+    (rollout: Rollout, at: number) =>
+      set({
+        rollout: rollout.id,
+        page: at === 0 ? undefined : at,
+        ...(searching ? {} : { step: rollout.step }),
+      }),
     [set, searching],
   );
-  const root = useKeys(rollouts, chosen, choose, set, search);
+  const root = useRef<HTMLDivElement>(null);
+  const actions = useRolloutActions({
+    source,
+    query: query.data,
+    chosen,
+    page,
+    step,
+    newest,
+    search,
+    set,
+    choose,
+  });
+  useRolloutKeys(root, actions);
+
+  // the list may have become shorter than when the address was written
+  const beyond = query.data !== undefined && query.data.total > 0 && query.data.rollouts.length === 0;
+  useEffect(() => {
+    if (beyond && !query.isPlaceholderData) set({ page: undefined, rollout: undefined });
+  }, [beyond, query.isPlaceholderData, set]);
 
   if (query.isError && rollouts === undefined) {
     return (
@@ -113,25 +143,26 @@ export function Rollouts({
             </EmptyState>
           ) : (
             <RolloutList
+              source={source}
+              total={query.data!.total}
+              page={page}
               rollouts={rollouts}
               chosen={chosen?.id}
-              grouped={search.sort === 'order' && !searching}
-              stepped={step === undefined}
+              look={{ grouped: search.sort === 'order' && !searching, stepped: step === undefined }}
               onChoose={choose}
             />
-          )}
-          {query.data !== undefined && query.data.total > ROLLOUT_PAGE && (
-            <Pages page={page} total={query.data.total} set={set} />
           )}
         </div>
         {chosen !== undefined && (
           <RolloutDetail
             run={run}
             rollout={chosen}
-            siblings={rollouts!.filter((each) => each.step === chosen.step && each.group === chosen.group)}
+            siblings={(group ?? []).filter(
+              (each) => each.step === chosen.step && each.group === chosen.group,
+            )}
             show={search.show}
             onShow={(show) => set({ show })}
-            onChoose={choose}
+            onChoose={(rollout) => void actions.show(rollout)}
           />
         )}
       </div>
@@ -140,78 +171,4 @@ export function Rollouts({
       </p>
     </div>
   );
-}
-
-function Pages({ page, total, set }: { page: number; total: number; set: SetSearch }) {
-  const pages = Math.ceil(total / ROLLOUT_PAGE);
-  return (
-    <div className={styles.pages}>
-      <button
-        type="button"
-        className="link"
-        disabled={page === 0}
-        onClick={() => set({ page: page - 1, rollout: undefined })}
-      >
-        Previous
-      </button>
-      <span>
-        {formatCount(page * ROLLOUT_PAGE + 1)}–{formatCount(Math.min(total, (page + 1) * ROLLOUT_PAGE))} of{' '}
-        {formatCount(total)}
-      </span>
-      <button
-        type="button"
-        className="link"
-        disabled={page + 1 >= pages}
-        onClick={() => set({ page: page + 1, rollout: undefined })}
-      >
-        Next
-      </button>
-    </div>
-  );
-}
-
-/** j and k go through the list, h and l through the steps, t shows tokens, / searches. */
-function useKeys(
-  rollouts: readonly Rollout[] | undefined,
-  chosen: Rollout | undefined,
-  choose: (rollout: Rollout) => void,
-  set: SetSearch,
-  search: RunSearch,
-) {
-  const root = useRef<HTMLDivElement>(null);
-  useEffect(() => {
-    const keys = (event: KeyboardEvent) => {
-      const target = event.target as HTMLElement;
-      if (
-        event.metaKey ||
-        event.ctrlKey ||
-        event.altKey ||
-        target.closest('input, textarea, [contenteditable], [role=dialog]') !== null
-      )
-        return;
-      if (event.key === '/') {
-        root.current?.querySelector<HTMLInputElement>('input[type=search]')?.focus();
-        event.preventDefault();
-        return;
-      }
-      if (event.key === 't') {
-        set({ show: search.show === 'tokens' ? 'text' : 'tokens' });
-        return;
-      }
-      if (chosen === undefined || rollouts === undefined) return;
-      const at = rollouts.indexOf(chosen);
-      const next = event.key === 'j' ? rollouts[at + 1] : event.key === 'k' ? rollouts[at - 1] : undefined;
-      if (next !== undefined) {
-        choose(next);
-        event.preventDefault();
-      } else if (event.key === 'h' && chosen.step > 1) {
-        set({ step: chosen.step - 1, rollout: undefined, group: undefined, page: undefined });
-      } else if (event.key === 'l') {
-        set({ step: chosen.step + 1, rollout: undefined, group: undefined, page: undefined });
-      }
-    };
-    window.addEventListener('keydown', keys);
-    return () => window.removeEventListener('keydown', keys);
-  }, [rollouts, chosen, choose, set, search.show]);
-  return root;
 }

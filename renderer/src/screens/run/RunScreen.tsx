@@ -17,6 +17,7 @@ import { LogTab } from './LogTab';
 import { Overview } from './Overview';
 import { Rollouts } from './Rollouts';
 import { RunActions } from './RunActions';
+import { RunTitle } from './RunTitle';
 import type { RunSearch, SetSearch } from './types';
 
 export function RunScreen({ id, search }: { id: string; search: RunSearch }) {
@@ -67,9 +68,7 @@ export function RunScreen({ id, search }: { id: string; search: RunSearch }) {
       flush={tab === 'rollouts'}
       title={
         <>
-          <span style={{ overflow: 'hidden', textOverflow: 'ellipsis', whiteSpace: 'nowrap' }}>
-            {run.name}
-          </span>
+          <RunTitle run={run} />
           <Status {...statusWords[status]} />
         </>
       }

@@ -1,4 +1,4 @@
-import type { RolloutSort } from '../../data/runs';
+import type { RolloutSort } from '../../data/rollouts';
 
 /** What the address of a run's page holds. */
 export interface RunSearch {
