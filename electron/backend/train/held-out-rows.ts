@@ -14,7 +14,8 @@ interface Likelihood {
 
 /**
  * Measures of answers that lie in the dataset: their loss per token; for rated ones, how well the policy tells good
- * from bad by log policy - log reference (without a reference: by its mean log-probability).
+ * from bad by log policy - log reference (without a reference: by its mean log-probability). What it gives the same
+ * counts as half told apart: before the first step that is all of it.
  */
 export async function heldOutRows(
   job: TrainJob,
@@ -40,7 +41,7 @@ export async function heldOutRows(
     const better = await worth(data.heldOut.map(({ chosen }) => chosen));
     const worse = await worth(data.heldOut.map(({ rejected }) => rejected));
     return {
-      'held_out/accuracy': mean(better.map((x, k) => (x > worse[k]! ? 1 : 0))),
+      'held_out/accuracy': mean(better.map((x, k) => (x === worse[k]! ? 0.5 : x > worse[k]! ? 1 : 0))),
       'held_out/margin': mean(better.map((x, k) => x - worse[k]!)),
     };
   }
