@@ -76,19 +76,24 @@ export interface EngineStats {
   jobs: number;
 }
 
-export interface ModelInfo {
-  id: ModelId;
+/** What configuration and headers say of a model that the engine runs. */
+export interface ModelFacts {
   family: string;
   /** Parameters in all. */
   parameters: number;
-  weightBytes: number;
-  dtype: Dtype;
+  /** Rows of the embedding: every token id is below it. */
   vocabularySize: number;
   hiddenSize: number;
   layers: number;
   /** Positions the model was made for (max_position_embeddings). */
   contextLength: number;
   tied: boolean;
+}
+
+export interface ModelInfo extends ModelFacts {
+  id: ModelId;
+  weightBytes: number;
+  dtype: Dtype;
   /** Full names of linear modules a LoRA can attach to, e.g. `model.layers.0.self_attn.q_proj`. */
   linearModules: string[];
 }
@@ -333,6 +338,12 @@ export interface EngineModule {
   mlxVersion: string;
   devices(): DeviceInfo[];
   createEngine(options: EngineOptions): Engine;
+  /**
+   * Judges a folder or a .gguf file as loadModel would, from its configuration and headers alone: no weights, no
+   * device. Throws `unsupported_model` or `invalid_file` with the reason. What only the weights tell (NaN, a tied
+   * head that differs) is left to loadModel.
+   */
+  checkModel(path: string): ModelFacts;
   /** Metadata and tensor list of a GGUF file, validated, without loading weights. */
   readGguf(file: string): GgufContents;
   /** Validated safetensors header. */

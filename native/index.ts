@@ -6,13 +6,14 @@ import { fileURLToPath } from 'node:url';
 import { engineError, wrapEngine } from './engine';
 import type { NativeEngineClass } from './engine';
 import { EngineError } from './face';
-import type { Device, DeviceInfo, EngineModule, EngineOptions, GgufContents } from './face';
+import type { Device, DeviceInfo, EngineModule, EngineOptions, GgufContents, ModelFacts } from './face';
 
 export * from './face';
 
 interface Addon {
   mlxVersion: string;
   devices(): DeviceInfo[];
+  checkModel(request: { path: string }): ModelFacts;
   readGguf(request: { file: string }): GgufContents;
   readSafetensorsHeader(request: { file: string }): ReturnType<EngineModule['readSafetensorsHeader']>;
   NativeEngine: NativeEngineClass;
@@ -91,6 +92,7 @@ export function engineModule(device: Device): EngineModule {
     devices: () => guarded(() => addon.devices()),
     createEngine: (options: EngineOptions) =>
       guarded(() => wrapEngine(new addon.NativeEngine(options), options.device)),
+    checkModel: (path) => guarded(() => addon.checkModel({ path })),
     readGguf: (file) => guarded(() => addon.readGguf({ file })),
     readSafetensorsHeader: (file) => guarded(() => addon.readSafetensorsHeader({ file })),
   };

@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { formatAll, gates } from './check/gates.mjs';
-import { collectLicences } from './licences.mjs';
+import { makePackage } from './package.mjs';
 import { runParts } from './parts.mjs';
 import { runTask } from './setup/exec.mjs';
 import { SetupError } from './setup/log.mjs';
@@ -76,13 +76,7 @@ export const tasks = {
   bench: source('bench/run.ts'),
   'gpu-proof': source('test/gpu/main.ts'),
   'make-model': source('resources/recipe/main.ts'),
-  package: {
-    needs: everything,
-    run: ({ rest }) => {
-      collectLicences();
-      return runTask(process.execPath, [join(root, 'node_modules/electron-builder/cli.js'), ...rest]);
-    },
-  },
+  package: { needs: everything, run: makePackage },
 };
 
 function chosenFirst(names, rest, device) {

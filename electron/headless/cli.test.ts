@@ -112,9 +112,30 @@ describe('atelier', () => {
 
   it.each([
     ['not YAML', 'a: [', /not YAML/],
-    ['a field that does not exist', good('flub: 1'), /flub/],
-    ['a wrong type', good().replace('seed: 3', 'seed: x'), /seed/],
-    ['a setting out of range', good().replace('groupSize: 4', 'groupSize: 1'), /groupSize: .*>=2/],
+    ['nothing in it', '', /bad\.yaml is empty.*whole configuration/s],
+    ['a field that does not exist', good('flub: 1'), /there is no "flub".*There are format, name/s],
+    [
+      'a setting that does not exist',
+      good().replace('steps: 3', 'stepz: 3'),
+      /params: there is no "stepz".*There are steps/s,
+    ],
+    ['a wrong type', good().replace('seed: 3', 'seed: x'), /seed: must be a number, this is a text/],
+    ['a reward by its file', good().replace('{ id: sums }', 'reward.ts'), /reward: must be \{ id:/],
+    [
+      'a reward that waits',
+      good().replace('{ id: sums }', '{ code: "export default async () => 1" }'),
+      /leave out async/,
+    ],
+    [
+      'a data set that is not there',
+      good().replace('dataset: sums,', 'dataset: absent,'),
+      /no data set "absent".*atelier data add/s,
+    ],
+    [
+      'a setting out of range',
+      good().replace('groupSize: 4', 'groupSize: 1'),
+      /groupSize: must be at least 2/,
+    ],
     [
       'a column that is not there',
       good().replace('dataset: sums,', 'dataset: sums, mapping: { prompt: flub },'),

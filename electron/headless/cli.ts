@@ -57,8 +57,9 @@ main(process.argv.slice(2)).then(
   (error: unknown) => {
     const { hint, code, stack, details, message: text } = error as Thrown;
     const field = details?.['path'];
-    // a screen shows it beside its field; here the field must be named
-    const message = typeof field === 'string' && !text.includes(field) ? `${field}: ${text}` : text;
+    // a screen shows it beside its field; here the field must be named, unless an argument is meant
+    const named = typeof field !== 'string' || field === 'path' || text.includes(field);
+    const message = named ? text : `${field}: ${text}`;
     const usage = code?.startsWith('ERR_PARSE_ARGS') === true;
     const known = usage || error instanceof AtelierError || (error as Error).name === 'EngineError';
     process.stderr.write(`atelier: ${known ? message : (stack ?? message)}\n${hint ? `${hint}\n` : ''}`);

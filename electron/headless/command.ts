@@ -40,6 +40,20 @@ export function readPort(text: string | undefined, fallback: number): number {
   );
 }
 
+/** A number given as an option. @throws AtelierError invalid_input that names the option */
+export function readNumber(option: string, text: string): number {
+  const value = Number(text);
+  if (text.trim() !== '' && Number.isFinite(value)) return value;
+  throw new AtelierError('invalid_input', `${option}: "${text}" is not a number.`);
+}
+
+/** Arguments beyond those that a command takes would be lost without a word. @throws AtelierError invalid_input */
+export function refuseMore(positionals: string[], most: number, usage: string): void {
+  const extra = positionals[most];
+  if (extra === undefined) return;
+  throw new AtelierError('invalid_input', `"${extra}" is one argument too many.`, `atelier ${usage}`);
+}
+
 /** @throws AtelierError invalid_input with the usage */
 export function needed(value: string | undefined, what: string, usage: string): string {
   if (value !== undefined && value !== '') return value;

@@ -4,7 +4,7 @@ import { contract, type AtelierContract } from '../../shared/contract';
 import { createClient, domPort, type Client } from '../../shared/rpc';
 import { startBackend } from '../backend/entry';
 import { Access, makeSecret, startWebServer } from '../backend/transport';
-import { nodeSpawn } from './node-spawn';
+import { nodeSpawn } from '../supervise/node-spawn';
 import { pageFolder } from './page-folder';
 
 export interface LocalOptions {

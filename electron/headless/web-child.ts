@@ -2,7 +2,7 @@
 import { startBackend, type Backend } from '../backend/entry';
 import { Access, startWebServer, type WebServer } from '../backend/transport';
 import { AtelierError } from '../../shared/rpc';
-import { nodeSpawn } from './node-spawn';
+import { nodeSpawn } from '../supervise/node-spawn';
 import { pageFolder } from './page-folder';
 import type { FromChild, StartMessage, ToChild } from './web-messages';
 

@@ -44,10 +44,18 @@ Napi::Value gguf(const Napi::CallbackInfo& info) {
   });
 }
 
+Napi::Value check(const Napi::CallbackInfo& info) {
+  return guarded(info, [&](Napi::Env env) {
+    auto model = check_model(Fields(info[0], "checkModel").text("path"));
+    return to_js(env, model->config(), model->parameters());
+  });
+}
+
 Napi::Object init(Napi::Env env, Napi::Object exports) {
   exports.Set("mlxVersion", mx::version());
   exports.Set("devices", Napi::Function::New(env, list_devices));
   exports.Set("readSafetensorsHeader", Napi::Function::New(env, safetensors_header));
+  exports.Set("checkModel", Napi::Function::New(env, check));
   exports.Set("readGguf", Napi::Function::New(env, gguf));
   exports.Set("NativeEngine", NativeEngine::define(env));
   return exports;

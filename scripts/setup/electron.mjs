@@ -3,7 +3,7 @@ import { cpSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync } from 
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { run } from './exec.mjs';
-import { say, step } from './log.mjs';
+import { say, SetupError, step } from './log.mjs';
 import { root } from './paths.mjs';
 import { atLeast, versionIn } from './prerequisites.mjs';
 
@@ -13,11 +13,15 @@ export const hasDisplay = () =>
 
 const packageFolder = join(root, 'node_modules', 'electron');
 
+/** Folder of Electron's program and its libraries: the installer's, or one that was unpacked by hand. */
+export const electronFolder = (folder = packageFolder) =>
+  process.env.ELECTRON_OVERRIDE_DIST_PATH ?? join(folder, 'dist');
+
 /** The Electron program that is there; fetches nothing. @returns {string | null} */
 export function findElectron(folder = packageFolder) {
   const pathFile = join(folder, 'path.txt');
   const name = existsSync(pathFile) ? readFileSync(pathFile, 'utf8') : 'electron';
-  const program = join(process.env.ELECTRON_OVERRIDE_DIST_PATH ?? join(folder, 'dist'), name);
+  const program = join(electronFolder(folder), name);
   return existsSync(program) ? program : null;
 }
 
@@ -52,7 +56,12 @@ export async function sqliteForElectron() {
       '--dist-url=https://electronjs.org/headers',
       `--directory=${partial}`,
     ];
-    await run(process.execPath, [gyp, 'rebuild', '--release', ...where], { quiet: true });
+    await run(process.execPath, [gyp, 'rebuild', '--release', ...where], { quiet: true }).catch(() => {
+      throw new SetupError(
+        `SQLite could not be compiled for Electron ${version}; the reason stands above.`,
+        'It needs a C++ compiler, and a network the first time: the headers come from electronjs.org.',
+      );
+    });
     rmSync(target, { recursive: true, force: true });
     renameSync(partial, target);
   });

@@ -3,7 +3,7 @@ import { call } from '../rpc/verb';
 import { Done, Empty, Id, Page } from './common';
 
 /** Which column plays which part. */
-export const Mapping = z.object({
+export const Mapping = z.strictObject({
   prompt: z.string().optional(),
   completion: z.string().optional(),
   /** The better and the worse answer of a pair. */

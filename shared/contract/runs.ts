@@ -24,7 +24,9 @@ export const RunConfig = z
       .strict(),
     /** A saved reward by id, or its code; null where the algorithm needs none. */
     reward: z
-      .union([z.object({ id: Id }).strict(), z.object({ code: z.string().max(256_000) }).strict()])
+      .union([z.object({ id: Id }).strict(), z.object({ code: z.string().max(256_000) }).strict()], {
+        error: 'must be { id: ... } of a saved reward, or { code: ... } with its TypeScript',
+      })
       .nullable()
       .default(null),
     /** The algorithm's own settings (shared/algorithms), checked by its schema. */

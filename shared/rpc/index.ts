@@ -5,6 +5,7 @@ export { socketPort } from './adapters/socket-port';
 export { createClient } from './client';
 export { decodeMessage, encodeMessage, MAX_MESSAGE_BYTES } from './codec';
 export { AtelierError, type ErrorCode } from './errors';
+export { issueHint, issueText } from './issue';
 export { parseInput, pathOf } from './parse';
 export type { Port } from './port';
 export { serve, type ServeOptions } from './server';

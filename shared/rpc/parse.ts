@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import { AtelierError } from './errors';
+import { issueHint, issueText } from './issue';
 
 const MAX_DEPTH = 64;
 
@@ -25,12 +26,15 @@ export function parseInput<S extends z.ZodType>(schema: S, value: unknown): z.ou
     throw new AtelierError('invalid_input', `The request is nested deeper than ${MAX_DEPTH}.`);
   const parsed = schema.safeParse(value);
   if (parsed.success) return parsed.data;
-  const issues = parsed.error.issues.map((issue) => ({ path: pathOf(issue.path), message: issue.message }));
+  const issues = parsed.error.issues.map((issue) => ({
+    path: pathOf(issue.path),
+    message: issueText(issue),
+  }));
   const first = issues[0] ?? { path: '', message: 'not valid' };
   throw new AtelierError(
     'invalid_input',
     first.path === '' ? first.message : `${first.path}: ${first.message}`,
-    undefined,
+    parsed.error.issues[0] && issueHint(schema, parsed.error.issues[0]),
     { path: first.path, issues },
   );
 }

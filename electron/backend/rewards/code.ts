@@ -45,7 +45,25 @@ export async function strip(code: string): Promise<{ javascript: string; mistake
       at(statement.getStart(file), 'a reward cannot import anything: it runs alone');
     }
   }
+  const waiting = file.statements.find((statement) => isAsyncDefault(typescript, statement));
+  if (waiting) {
+    at(waiting.getStart(file), 'a reward answers at once: leave out async and await');
+  }
   return { javascript, mistakes };
+}
+
+/** `export default async function`, or the same as an arrow. */
+function isAsyncDefault(typescript: typeof ts, statement: ts.Statement): boolean {
+  const isAsync = (node: ts.FunctionLikeDeclaration) =>
+    node.modifiers?.some(({ kind }) => kind === typescript.SyntaxKind.AsyncKeyword) === true;
+  if (typescript.isFunctionDeclaration(statement)) {
+    const isDefault = statement.modifiers?.some(({ kind }) => kind === typescript.SyntaxKind.DefaultKeyword);
+    return isDefault === true && isAsync(statement);
+  }
+  if (!typescript.isExportAssignment(statement)) return false;
+  const { expression } = statement;
+  if (!typescript.isArrowFunction(expression) && !typescript.isFunctionExpression(expression)) return false;
+  return isAsync(expression);
 }
 
 export async function compileReward(code: string): Promise<string> {

@@ -50,7 +50,10 @@ describe('what a reward may answer', () => {
   test.each([
     ['undefined', 'return undefined', 'wrong_type', /undefined \(is a return missing\?\)/],
     ['a string', "return '1'", 'wrong_type', /this is a string/],
-    ['a promise', 'return Promise.resolve(1)', 'wrong_type', /this is an object/],
+    ['a promise', 'return Promise.resolve(1)', 'wrong_type', /this is a Promise: leave out async/],
+    ['a promise that failed', 'return Promise.reject(1)', 'wrong_type', /this is a Promise/],
+    ['a promise that never ends', 'return new Promise(() => {})', 'wrong_type', /this is a Promise/],
+    ['what only looks like one', 'return { then: 1 }', 'wrong_type', /this is an object/],
     ['NaN', 'return NaN', 'nonfinite', /NaN/],
     ['infinity', 'return 1 / 0', 'nonfinite', /Infinity/],
     ['more than a float holds', 'return -1e200', 'nonfinite', /-1e\+200, beyond ±3.4e\+38/],
@@ -87,6 +90,7 @@ describe('what a reward may answer', () => {
   test.each([
     ['too few', 'samples.slice(1).map(() => 1)', /3 rewards for 4 samples/],
     ['one number', '1', /answers with an array/],
+    ['a promise', 'Promise.resolve(samples.map(() => 1))', /this is a Promise/],
     ['an endless loop', '(() => { for (;;) {} })()', /in time/],
     ['a heavy native loop', "(() => { const s = 'a b '.repeat(1e6); for (;;) s.split(' ') })()", /in time/],
   ])('a batch function with %s fails as a whole', async (_, body, words) => {

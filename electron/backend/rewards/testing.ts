@@ -3,7 +3,7 @@ import { fork } from 'node:child_process';
 import { processPort } from '../../../shared/rpc/adapters/process-port';
 import { entryFile } from '../../supervise/entry-file';
 import type { HostSpawn } from '../../supervise/host-spawn';
-import { rewardHostFlags } from '../../supervise/reward-host-flags';
+import { rewardHostFlags } from '../../supervise/sandbox-flags';
 import type { RewardRecord } from './contract';
 
 export const spawnReward: HostSpawn = async () => {

@@ -7,7 +7,7 @@ import {
   type CommonParams,
   type Needs,
 } from '../../../shared/algorithms';
-import { AtelierError, pathOf } from '../../../shared/rpc';
+import { AtelierError, issueHint, issueText, pathOf } from '../../../shared/rpc';
 import type { Sources, UsableModel } from './sources';
 
 export interface Checked {
@@ -46,7 +46,9 @@ export async function checkConfig(
     return { problems, checked: null };
   }
   const parsed = algorithm.params.safeParse(config.params);
-  for (const issue of parsed.error?.issues ?? []) fault(pathOf(['params', ...issue.path]), issue.message);
+  for (const issue of parsed.error?.issues ?? []) {
+    fault(pathOf(['params', ...issue.path]), issueText(issue), issueHint(algorithm.params, issue));
+  }
   const model = await attempt('model', () => sources.model(config.model));
   const rewardCode = await attempt('reward', () => rewardOf(config, algorithm, sources));
   if (rewardCode !== null) await attempt('reward', () => sources.scorer(rewardCode));

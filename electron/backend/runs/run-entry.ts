@@ -79,6 +79,7 @@ export class RunEntry {
     throw new AtelierError(
       'invalid_file',
       `The run "${this.id}" cannot be read: ${this.corrupt ?? 'it is gone'}`,
+      `Put back its file from a copy, or remove the run. Adapters that it saved are in ${join(this.folder, CHECKPOINTS)}.`,
     );
   }
 

@@ -69,15 +69,21 @@ export class Runs {
       }
     } catch (error) {
       entry.record = null;
-      entry.corrupt = (error as Error).message;
+      const { message, hint } = error as AtelierError;
+      entry.corrupt = [message, hint].filter(Boolean).join(' ');
       this.options.log.write('warning', `run ${entry.id} cannot be read`, error);
     }
   }
 
   get(id: string): RunEntry {
     const entry = this.#entries.get(id);
-    if (!entry) throw new AtelierError('not_found', `There is no run "${id}".`);
-    return entry;
+    if (entry) return entry;
+    const newest = this.all().slice(0, 5);
+    throw new AtelierError(
+      'not_found',
+      `There is no run "${id}".`,
+      newest.length === 0 ? 'There are none yet.' : `The newest: ${newest.map((run) => run.id).join(', ')}.`,
+    );
   }
 
   /** Newest first. */
@@ -138,7 +144,12 @@ export class Runs {
    */
   async #rowCount(config: RunConfig, checked: Checked, sources: Sources): Promise<number> {
     const limit = checked.needs.data === 'rollouts' ? SOME_ROWS : undefined;
-    return (await prepareData(config, checked, sources, limit)).data.rows.length;
+    try {
+      return (await prepareData(config, checked, sources, limit)).data.rows.length;
+    } catch (error) {
+      if (!(error instanceof AtelierError) || error.details?.['path'] !== undefined) throw error;
+      throw new AtelierError(error.code, error.message, error.hint, { ...error.details, path: 'data' });
+    }
   }
 
   pause(id: string): void {
@@ -154,10 +165,16 @@ export class Runs {
       entry.live.control.want('run');
       return;
     }
+    void entry.readable;
     const { status } = entry;
     if (status === 'queued') return;
-    if (!resumable.has(status))
-      throw new AtelierError('conflict', `A run that is ${status} cannot be resumed.`);
+    if (!resumable.has(status)) {
+      throw new AtelierError(
+        'conflict',
+        `A run that is ${status} cannot be resumed.`,
+        'Start a new run to learn more.',
+      );
+    }
     entry.write((store) => store.setStatus('queued'));
     this.#queue.push(entry);
     this.#pump();

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { stringify } from 'yaml';
 import { RunConfig } from '../../../shared/contract/runs';
-import { AtelierError } from '../../../shared/rpc';
+import { AtelierError, issueText, pathOf } from '../../../shared/rpc';
 import { checkRoom, files, isDiskFull, replaceFile, type Files } from './files';
 
 /** What a run folder says about itself: `run.json`. `format` 1; a newer one is refused. */
@@ -96,7 +96,7 @@ export async function readRecord(folder: string): Promise<RunRecord> {
   const parsed = RunRecord.safeParse(value);
   if (parsed.success) return parsed.data;
   const issue = parsed.error.issues[0]!;
-  throw new AtelierError('invalid_file', `${file}: ${issue.path.join('.')}: ${issue.message}`);
+  throw new AtelierError('invalid_file', `${file}: ${pathOf(issue.path)}: ${issueText(issue)}.`);
 }
 
 /** Ids of all run folders, whole or not. Names that no run can have are not ours and are left alone. */

@@ -2,7 +2,7 @@ import { createInterface } from 'node:readline/promises';
 import type { AtelierContract } from '../../../shared/contract';
 import type { Message } from '../../../shared/contract/common';
 import type { Client } from '../../../shared/rpc';
-import { needed, readArguments, type Command } from '../command';
+import { needed, readArguments, readNumber, refuseMore, type Command } from '../command';
 import { openLocal } from '../local';
 
 interface Options {
@@ -16,7 +16,7 @@ export const chatCommand: Command = {
   usage: 'chat --model ID | --run ID [--checkpoint STEP] [--prompt TEXT]',
   help: 'talks with a base model, or with what a run made of it',
   async run(args) {
-    const { values, home, device } = readArguments(args, {
+    const { values, positionals, home, device } = readArguments(args, {
       model: { type: 'string' },
       run: { type: 'string' },
       checkpoint: { type: 'string' },
@@ -24,6 +24,11 @@ export const chatCommand: Command = {
       temperature: { type: 'string', default: '0.7' },
       seed: { type: 'string', default: '0' },
     });
+    refuseMore(positionals, 0, chatCommand.usage);
+    const numbers = {
+      temperature: readNumber('--temperature', values.temperature),
+      seed: readNumber('--seed', values.seed),
+    };
     const local = await openLocal({ home, device });
     try {
       const options: Options = {
@@ -36,10 +41,11 @@ export const chatCommand: Command = {
             ? null
             : {
                 run: values.run,
-                ...(values.checkpoint === undefined ? {} : { checkpoint: Number(values.checkpoint) }),
+                ...(values.checkpoint === undefined
+                  ? {}
+                  : { checkpoint: readNumber('--checkpoint', values.checkpoint) }),
               },
-        temperature: Number(values.temperature),
-        seed: Number(values.seed),
+        ...numbers,
       };
       if (values.prompt !== undefined) {
         await answer(local.client, options, [{ role: 'user', content: values.prompt }]);

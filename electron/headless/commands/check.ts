@@ -1,4 +1,4 @@
-import { readArguments, type Command } from '../command';
+import { readArguments, refuseMore, type Command } from '../command';
 import { openLocal } from '../local';
 import { table } from '../table';
 
@@ -6,7 +6,8 @@ export const checkCommand: Command = {
   usage: 'check [--json]',
   help: 'what is here, what is missing, and how to mend it',
   async run(args) {
-    const { values, home, device } = readArguments(args, { json: { type: 'boolean' } });
+    const { values, positionals, home, device } = readArguments(args, { json: { type: 'boolean' } });
+    refuseMore(positionals, 0, checkCommand.usage);
     const local = await openLocal({ home, device });
     try {
       const info = await local.client.system.info({});

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import { needed, readArguments, type Command } from '../command';
+import { needed, readArguments, readNumber, refuseMore, type Command } from '../command';
 import { openLocal } from '../local';
 
 export const exportCommand: Command = {
@@ -10,12 +10,15 @@ export const exportCommand: Command = {
       checkpoint: { type: 'string' },
       to: { type: 'string' },
     });
+    refuseMore(positionals, 1, exportCommand.usage);
     const id = needed(positionals[0], 'RUN', exportCommand.usage);
     const local = await openLocal({ home, device });
     try {
       for await (const item of local.client.runs.export({
         id,
-        ...(values.checkpoint === undefined ? {} : { checkpoint: Number(values.checkpoint) }),
+        ...(values.checkpoint === undefined
+          ? {}
+          : { checkpoint: readNumber('--checkpoint', values.checkpoint) }),
         ...(values.to === undefined ? {} : { path: resolve(values.to) }),
       })) {
         if (item.kind === 'progress') continue;

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { AtelierError } from '../../../shared/rpc';
-import { needed, readArguments, type Command } from '../command';
+import { needed, readArguments, refuseMore, type Command } from '../command';
 import { openLocal } from '../local';
 import { bytes, table } from '../table';
 
@@ -12,6 +12,7 @@ export const modelsCommand: Command = {
       name: { type: 'string' },
       json: { type: 'boolean' },
     });
+    refuseMore(positionals, 2, modelsCommand.usage);
     const [verb = 'list', target] = positionals;
     const local = await openLocal({ home, device });
     try {

@@ -4,7 +4,7 @@ import type { AtelierContract } from '../../../shared/contract';
 import { RunConfig } from '../../../shared/contract/runs';
 import { AtelierError, parseInput, type Client } from '../../../shared/rpc';
 import { dataFolder } from '../../backend/system';
-import { needed, readArguments, readPort, type Command } from '../command';
+import { needed, readArguments, readPort, refuseMore, type Command } from '../command';
 import { openLocal } from '../local';
 import { showRun } from '../terminal-run';
 
@@ -51,8 +51,9 @@ type Begin = (
 /** What the arguments ask for; a configuration is read before anything is opened. */
 async function chooseRun(positionals: string[], resume: string | undefined): Promise<Begin> {
   if (resume === undefined) {
+    refuseMore(positionals, 1, runCommand.usage);
     const config = await readConfig(needed(positionals[0], 'CONFIG.yaml', runCommand.usage));
-    return async (client) => ({ ...(await client.runs.start(config)), after: 0 });
+    return async (client) => ({ ...(await client.runs.start(config).catch(advise)), after: 0 });
   }
   if (positionals.length > 0) {
     throw new AtelierError(
@@ -77,23 +78,57 @@ function resumeCommand(id: string, home: string): string {
   return `atelier run --resume ${id}${place}`;
 }
 
+const WAYS: Record<string, string> = {
+  model: '"atelier models" lists models, "atelier models add PATH" adds one.',
+  data: '"atelier data" lists data sets, "atelier data add FILE" adds one.',
+  reward: 'Rewards of the app go by their id; { code: ... } holds one of its own.',
+};
+const EXAMPLE = 'New run in the app ("atelier serve") shows a whole configuration as YAML.';
+
+/** Adds what a person at a terminal can do, where the error does not say it. */
+function advise(error: unknown): never {
+  if (!(error instanceof AtelierError)) throw error;
+  const field = String(error.details?.['path'] ?? '').split('.')[0]!;
+  throw new AtelierError(error.code, error.message, error.hint ?? WAYS[field], error.details);
+}
+
 /** @throws AtelierError that names file and field */
 export async function readConfig(file: string): Promise<RunConfig> {
+  const value = await readYaml(file);
+  try {
+    return parseInput(RunConfig, value);
+  } catch (error) {
+    const { message, hint, details } = error as AtelierError;
+    const named = new AtelierError('invalid_input', `${file}: ${message}`, hint, details);
+    return advise(named);
+  }
+}
+
+async function readYaml(file: string): Promise<object> {
+  const fault = (what: string) => new AtelierError('invalid_input', `${file} ${what}.`, EXAMPLE);
+  let bytes: Buffer;
+  try {
+    bytes = await readFile(file);
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT') throw new AtelierError('not_found', `There is no file ${file}.`, EXAMPLE);
+    if (code === 'EISDIR') throw fault('is a folder, not a configuration');
+    throw new AtelierError('io', `${file} cannot be read: ${message}.`);
+  }
   let text: string;
   try {
-    text = await readFile(file, 'utf8');
-  } catch (error) {
-    throw new AtelierError('not_found', `${file} cannot be read: ${(error as Error).message}`);
+    text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch {
+    throw fault('is not text in UTF-8');
   }
   let value: unknown;
   try {
     value = parse(text);
   } catch (error) {
-    throw new AtelierError('invalid_input', `${file} is not YAML: ${(error as Error).message}`);
+    throw new AtelierError('invalid_input', `${file} is not YAML: ${(error as Error).message.trim()}`);
   }
-  try {
-    return parseInput(RunConfig, value);
-  } catch (error) {
-    throw new AtelierError('invalid_input', `${file}: ${(error as Error).message}`);
-  }
+  if (value === null) throw fault('is empty');
+  if (typeof value !== 'object' || Array.isArray(value))
+    throw fault('is not a configuration: it has no fields');
+  return value;
 }

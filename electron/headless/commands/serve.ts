@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { resolve } from 'node:path';
 import { startWebHost } from '../web-host';
-import { readArguments, readPort, type Command } from '../command';
+import { readArguments, readPort, refuseMore, type Command } from '../command';
 
 const DEFAULT_PORT = 4780;
 
@@ -9,11 +9,12 @@ export const serveCommand: Command = {
   usage: 'serve [--port N] [--models DIR]... [--open]',
   help: 'opens the app in a browser, on this machine only',
   async run(args) {
-    const { values, home, device } = readArguments(args, {
+    const { values, positionals, home, device } = readArguments(args, {
       port: { type: 'string' },
       models: { type: 'string', multiple: true },
       open: { type: 'boolean' },
     });
+    refuseMore(positionals, 0, serveCommand.usage);
     let first = true;
     const host = await startWebHost({
       home,

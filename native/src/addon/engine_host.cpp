@@ -74,10 +74,25 @@ Napi::Promise EngineHost::submit(Napi::Env env, JobId job, Work work) {
   auto reject = [deferred](std::exception_ptr error) -> Task {
     return [deferred, error](Napi::Env env) { deferred.Reject(to_js_error(env, error)); };
   };
-  auto run = [this, deferred, reject, work = std::move(work)](const CancelFlag& cancelled) {
+  auto resolve = [deferred](Result result) -> Task {
+    return [deferred, result = std::move(result)](Napi::Env env) {
+      Napi::Value value;
+      try {
+        value = result(env);
+      } catch (const Napi::Error& e) {
+        deferred.Reject(e.Value());
+        return;
+      } catch (...) {
+        deferred.Reject(to_js_error(env, std::current_exception()));
+        return;
+      }
+      deferred.Resolve(value);
+    };
+  };
+  auto run = [this, resolve, reject, work = std::move(work)](const CancelFlag& cancelled) {
     Task task;
     try {
-      task = work(*engine_, cancelled, deferred);
+      task = resolve(work(*engine_, cancelled));
     } catch (...) {
       task = reject(std::current_exception());
     }

@@ -17,14 +17,16 @@ namespace atelier {
 class EngineHost {
  public:
   using Task = std::function<void(Napi::Env)>;
-  using Work = std::function<Task(Engine&, const CancelFlag&, const Napi::Promise::Deferred&)>;
+  /** Makes a result's JS value, on the JS thread. */
+  using Result = std::function<Napi::Value(Napi::Env)>;
+  using Work = std::function<Result(Engine&, const CancelFlag&)>;
 
   /** Its JS owner stays referenced until close() has resolved. Throws what Engine's constructor throws. */
   EngineHost(Napi::Env env, const EngineOptions& options);
   /** Cancels, waits for the running job to notice, ends the thread. */
   ~EngineHost();
 
-  /** `work` runs on the engine's thread and returns the task that settles the promise. */
+  /** `work` runs on the engine's thread; the promise resolves with its result, or rejects with what threw. */
   Napi::Promise submit(Napi::Env env, JobId job, Work work);
   void cancel(JobId job);
   size_t jobs() const;

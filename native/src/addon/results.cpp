@@ -82,18 +82,23 @@ Napi::Value to_js(Napi::Env env, const EngineStats& stats) {
   return o;
 }
 
-Napi::Value to_js(Napi::Env env, const ModelInfo& info) {
+Napi::Object to_js(Napi::Env env, const ModelConfig& config, int64_t parameters) {
   auto o = Napi::Object::New(env);
+  o.Set("family", config.family);
+  o.Set("parameters", static_cast<double>(parameters));
+  o.Set("vocabularySize", config.vocabulary);
+  o.Set("hiddenSize", config.hidden);
+  o.Set("layers", config.layers);
+  o.Set("contextLength", config.context);
+  o.Set("tied", config.tied);
+  return o;
+}
+
+Napi::Value to_js(Napi::Env env, const ModelInfo& info) {
+  auto o = to_js(env, info.config, info.parameters);
   o.Set("id", info.id);
-  o.Set("family", info.config.family);
-  o.Set("parameters", static_cast<double>(info.parameters));
   o.Set("weightBytes", number(info.weight_bytes));
   o.Set("dtype", info.dtype);
-  o.Set("vocabularySize", info.config.vocabulary);
-  o.Set("hiddenSize", info.config.hidden);
-  o.Set("layers", info.config.layers);
-  o.Set("contextLength", info.config.context);
-  o.Set("tied", info.config.tied);
   auto modules = Napi::Array::New(env, info.linear_modules.size());
   for (size_t i = 0; i < info.linear_modules.size(); i++) {
     modules[i] = info.linear_modules[i];

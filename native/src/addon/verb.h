@@ -18,13 +18,11 @@ struct Verb {
 /** Work that resolves with what `body(engine, cancelled)` returns; std::monostate is undefined. */
 template <class Body>
 EngineHost::Work resolving(Body body) {
-  return [body = std::move(body)](
-             Engine& engine,
-             const CancelFlag& cancelled,
-             const Napi::Promise::Deferred& deferred) -> EngineHost::Task {
-    auto result = std::make_shared<decltype(body(engine, cancelled))>(body(engine, cancelled));
-    return [deferred, result](Napi::Env env) { deferred.Resolve(to_js(env, *result)); };
-  };
+  return
+      [body = std::move(body)](Engine& engine, const CancelFlag& cancelled) -> EngineHost::Result {
+        auto result = std::make_shared<decltype(body(engine, cancelled))>(body(engine, cancelled));
+        return [result](Napi::Env env) { return to_js(env, *result); };
+      };
 }
 
 /** A verb made of `read(fields)` and `work(engine, request, cancelled)`. */

@@ -44,6 +44,18 @@ bool is_off(const Json& value) {
          ((value.is_array() || value.is_object()) && value.empty());
 }
 
+// Other numbers would be cut to an int without a word.
+bool is_int(const Json& value) {
+  return value.is_number_integer() && value >= 0 && value <= INT32_MAX;
+}
+
+int get_int(const Json& value, const char* key, const std::string& file) {
+  if (!is_int(value)) {
+    throw Error(ErrorCode::invalid_file, file + ": " + quoted(key) + " must be a whole number");
+  }
+  return value.get<int>();
+}
+
 template <class T>
 T get(const Json& json, const char* key, const std::string& file) {
   try {
@@ -65,10 +77,11 @@ get_pattern(const Json& json, const char* key, const std::string& file) {
     throw Error(ErrorCode::invalid_file, file + ": " + quoted(key) + " must be an object");
   }
   for (const auto& [name, value] : json[key].items()) {
-    if (!value.is_number()) {
+    if (std::is_integral_v<T> ? !is_int(value) : !value.is_number()) {
       throw Error(
           ErrorCode::invalid_file,
-          file + ": " + quoted(key) + ": " + quoted(name) + " must be a number");
+          file + ": " + quoted(key) + ": " + quoted(name) + " must be a " +
+              (std::is_integral_v<T> ? "whole number" : "number"));
     }
     out.emplace_back(name, value.template get<T>());
   }
@@ -108,7 +121,7 @@ LoraConfig read_lora_config(const std::string& file) {
     unsupported("layers_pattern = " + json["layers_pattern"].dump());
   }
   LoraConfig config;
-  config.rank = get<int>(json, "r", file);
+  config.rank = get_int(get<Json>(json, "r", file), "r", file);
   config.alpha = get<double>(json, "lora_alpha", file);
   const Json& target = json.contains("target_modules") ? json["target_modules"] : Json();
   if (target.is_string()) {
@@ -121,9 +134,10 @@ LoraConfig read_lora_config(const std::string& file) {
   config.alpha_pattern = get_pattern<double>(json, "alpha_pattern", file);
   if (json.contains("layers_to_transform") && !json["layers_to_transform"].is_null()) {
     const Json& layers = json["layers_to_transform"];
-    config.layers_to_transform = layers.is_number_integer()
-                                     ? std::vector<int>{layers.get<int>()}
-                                     : get<std::vector<int>>(json, "layers_to_transform", file);
+    config.layers_to_transform.emplace();
+    for (const Json& layer : layers.is_array() ? layers : Json::array({layers})) {
+      config.layers_to_transform->push_back(get_int(layer, "layers_to_transform", file));
+    }
   }
   return config;
 }

@@ -4,28 +4,18 @@
 #include "core/text.h"
 #include "io/file.h"
 #include "io/json.h"
+#include "io/name_pattern.h"
 #include "io/safetensors.h"
 
 #include <algorithm>
 #include <cmath>
-#include <regex>
 #include <set>
 
 namespace atelier {
 namespace {
 
 const std::string prefix = "base_model.model.";
-
-std::regex pattern(const std::string& text, const char* field) {
-  try {
-    return std::regex(text, std::regex::ECMAScript);
-  } catch (const std::regex_error& e) {
-    throw Error(
-        ErrorCode::invalid_argument,
-        std::string("LoRA: ") + field + ": " + quoted(text) +
-            " is not a regular expression that is understood here");
-  }
-}
+constexpr size_t patterns_limit = 5000;
 
 bool ends_with_part(const std::string& name, const std::string& suffix) {
   return name == suffix || (name.size() > suffix.size() &&
@@ -35,56 +25,87 @@ bool ends_with_part(const std::string& name, const std::string& suffix) {
 
 // peft.utils.other.get_pattern_key: re.match(rf"(.*\.)?({key})$", name), the first key that matches.
 template <class T>
-T by_pattern(
-    const std::vector<std::pair<std::string, T>>& patterns,
-    const char* field,
-    const std::string& name,
-    T otherwise) {
-  for (const auto& [key, value] : patterns) {
-    if (std::regex_match(name, pattern("(?:.*\\.)?(?:" + key + ")", field))) {
-      return value;
+class ByPattern {
+ public:
+  ByPattern(const std::vector<std::pair<std::string, T>>& patterns, const std::string& field) {
+    for (const auto& [key, value] : patterns) {
+      patterns_.emplace_back(NamePattern("(.*\\.)?(" + key + ")$", field), value);
     }
   }
-  return otherwise;
-}
+  T of(const std::string& name, T otherwise) const {
+    for (const auto& [pattern, value] : patterns_) {
+      if (pattern.matches_start_of(name)) {
+        return value;
+      }
+    }
+    return otherwise;
+  }
 
-// peft: re.match(r".*?\.[^.]*\.(?P<idx>\d+)\.", name): the first segment that is a number, from the third on.
+ private:
+  std::vector<std::pair<NamePattern, T>> patterns_;
+};
+
+// peft: re.match(r".*?\.[^.]*\.(?P<idx>\d+)\.", name): the first part that is a number, from the third on.
 std::optional<int> layer_of(const std::string& name) {
-  static const std::regex index(R"(^.*?\.[^.]*\.(\d+)\.)");
-  std::smatch found;
-  return std::regex_search(name, found, index) ? std::optional(std::stoi(found[1])) : std::nullopt;
+  size_t from = 0;
+  for (int part = 0; from < name.size(); part++) {
+    const size_t end = std::min(name.find('.', from), name.size());
+    const std::string text = name.substr(from, end - from);
+    const bool number = !text.empty() && text.size() < 10 &&
+                        text.find_first_not_of("0123456789") == std::string::npos;
+    if (part >= 2 && number && end < name.size()) {
+      return std::stoi(text);
+    }
+    from = end + 1;
+  }
+  return std::nullopt;
 }
 
-bool targets(const LoraConfig& config, const std::string& name) {
-  if (const auto* text = std::get_if<std::string>(&config.target_modules)) {
-    return std::regex_match(name, pattern(*text, "target_modules"));
-  }
-  const auto& suffixes = std::get<std::vector<std::string>>(config.target_modules);
-  if (!std::any_of(suffixes.begin(), suffixes.end(), [&](const auto& s) {
-        return ends_with_part(name, s);
-      })) {
-    return false;
-  }
-  // PEFT looks at the layers only where a suffix matched (not where the whole name is given).
-  if (!config.layers_to_transform || config.layers_to_transform->empty() ||
-      std::find(suffixes.begin(), suffixes.end(), name) != suffixes.end()) {
-    return true;
-  }
-  const std::optional<int> layer = layer_of(name);
-  const auto& layers = *config.layers_to_transform;
-  return layer && std::find(layers.begin(), layers.end(), *layer) != layers.end();
-}
-
-bool is_all_linear(const LoraConfig& config) {
-  const auto* text = std::get_if<std::string>(&config.target_modules);
-  if (!text) {
-    return false;
-  }
-  std::string lower = *text;
+bool is_all_linear(const std::string& text) {
+  std::string lower = text;
   std::transform(
       lower.begin(), lower.end(), lower.begin(), [](unsigned char c) { return std::tolower(c); });
   return lower == "all-linear";
 }
+
+// peft.tuners.tuners_utils.check_target_module_exists
+class Targets {
+ public:
+  explicit Targets(const LoraConfig& config) : config_(config) {
+    const auto* text = std::get_if<std::string>(&config.target_modules);
+    all_ = text && is_all_linear(*text);
+    if (text && !all_) {
+      pattern_.emplace(*text, "target_modules");
+    }
+  }
+  bool all() const {
+    return all_;
+  }
+  bool has(const std::string& name) const {
+    if (all_ || pattern_) {
+      return all_ || pattern_->matches_all_of(name);
+    }
+    const auto& suffixes = std::get<std::vector<std::string>>(config_.target_modules);
+    if (!std::any_of(suffixes.begin(), suffixes.end(), [&](const auto& s) {
+          return ends_with_part(name, s);
+        })) {
+      return false;
+    }
+    // PEFT looks at the layers only where a suffix matched (not where the whole name is given).
+    if (!config_.layers_to_transform || config_.layers_to_transform->empty() ||
+        std::find(suffixes.begin(), suffixes.end(), name) != suffixes.end()) {
+      return true;
+    }
+    const std::optional<int> layer = layer_of(name);
+    const auto& layers = *config_.layers_to_transform;
+    return layer && std::find(layers.begin(), layers.end(), *layer) != layers.end();
+  }
+
+ private:
+  const LoraConfig& config_;
+  bool all_ = false;
+  std::optional<NamePattern> pattern_;
+};
 
 }  // namespace
 
@@ -94,9 +115,18 @@ LoraSites lora_sites(const LoraConfig& config, const std::vector<LinearModule>& 
         ErrorCode::invalid_argument,
         "LoRA: layers_to_transform cannot be used where target_modules is one string");
   }
-  const bool all = is_all_linear(config);
+  // Each pattern is bounded by itself; no configuration that was written by hand has so many.
+  if (config.rank_pattern.size() + config.alpha_pattern.size() > patterns_limit) {
+    throw Error(
+        ErrorCode::invalid_argument,
+        "LoRA: rank_pattern and alpha_pattern have more than " + std::to_string(patterns_limit) +
+            " entries");
+  }
+  const Targets targets(config);
+  const ByPattern<int> ranks(config.rank_pattern, "rank_pattern");
+  const ByPattern<double> alphas(config.alpha_pattern, "alpha_pattern");
   for (const char* name : {"model.embed_tokens", "lm_head"}) {
-    if (!all && targets(config, name)) {
+    if (!targets.all() && targets.has(name)) {
       throw Error(
           ErrorCode::unsupported_model,
           std::string("LoRA on ") + name + " is not supported",
@@ -105,12 +135,11 @@ LoraSites lora_sites(const LoraConfig& config, const std::vector<LinearModule>& 
   }
   LoraSites sites;
   for (const LinearModule& module : modules) {
-    if (!all && !targets(config, module.name)) {
+    if (!targets.has(module.name)) {
       continue;
     }
-    const int rank = by_pattern(config.rank_pattern, "rank_pattern", module.name, config.rank);
-    const double alpha =
-        by_pattern(config.alpha_pattern, "alpha_pattern", module.name, config.alpha);
+    const int rank = ranks.of(module.name, config.rank);
+    const double alpha = alphas.of(module.name, config.alpha);
     if (rank < 1 || rank > 65536 || !std::isfinite(alpha)) {
       throw Error(
           ErrorCode::invalid_argument,

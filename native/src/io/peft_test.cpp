@@ -144,7 +144,13 @@ TEST_CASE("an adapter's feature that is not run, and tensors that do not fit, ar
   CHECK(code("some_new_feature", 3, good) == unsupported);
   CHECK(code("peft_type", "IA3", good) == unsupported);
   CHECK(code("r", "4", good) == invalid);
+  CHECK(code("r", 4.5, good) == invalid);
+  CHECK(code("rank_pattern", {{"q_proj", 4.5}}, good) == invalid);
+  CHECK(code("layers_to_transform", {1.5}, good) == invalid);
   CHECK(code("r", 8, good) == invalid);  // tensors of rank 4
+  Params whole = good;
+  whole.begin()->second = mx::astype(whole.begin()->second, mx::int8);
+  CHECK(code("r", 4, whole) == unsupported);
   Params missing = good, extra = good;
   missing.erase(missing.begin());
   extra.emplace("base_model.model.model.layers.0.mlp.down_proj.lora_A.weight", mx::ones({4, 128}));

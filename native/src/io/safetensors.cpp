@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
+#include <set>
 
 namespace atelier {
 namespace {
@@ -181,15 +182,30 @@ SafetensorsHeader read_header(const FileReader& reader) {
   return header;
 }
 
-Params load_file(const std::string& file, std::optional<mx::Dtype> dtype) {
-  const FileReader reader(file);
-  Params out;
-  for (const auto& [name, entry] : read_header(reader).tensors) {
-    mx::Shape shape(entry.shape.begin(), entry.shape.end());
-    out.emplace(
-        name, read_tensor(reader, name, entry.begin, entry.bytes, shape, entry.dtype, dtype));
+mx::array read(
+    const FileReader& reader,
+    const std::string& name,
+    const SafetensorsEntry& entry,
+    std::optional<mx::Dtype> dtype) {
+  const mx::Shape shape(entry.shape.begin(), entry.shape.end());
+  return read_tensor(reader, name, entry.begin, entry.bytes, shape, entry.dtype, dtype);
+}
+
+// File name -> the tensors that the index says it holds.
+std::map<std::string, std::set<std::string>> read_index(const std::string& dir) {
+  const std::string index = resolve_inside(dir, "model.safetensors.index.json", dir);
+  const Json json = parse_json(read_text(index, header_limit), index, 8);
+  if (!json.is_object() || !json.contains("weight_map") || !json["weight_map"].is_object()) {
+    refuse(index, "has no object weight_map");
   }
-  return out;
+  std::map<std::string, std::set<std::string>> shards;
+  for (const auto& [tensor, file] : json["weight_map"].items()) {
+    if (!file.is_string()) {
+      refuse(index, tensor, "weight_map must give a file name");
+    }
+    shards[file.get<std::string>()].insert(tensor);
+  }
+  return shards;
 }
 
 }  // namespace
@@ -199,42 +215,52 @@ SafetensorsHeader read_safetensors_header(const std::string& file) {
 }
 
 Params load_safetensors(const std::string& file, std::optional<mx::Dtype> dtype) {
-  return load_file(file, dtype);
+  const FileReader reader(file);
+  Params out;
+  for (const auto& [name, entry] : read_header(reader).tensors) {
+    out.emplace(name, read(reader, name, entry, dtype));
+  }
+  return out;
 }
 
-Params load_safetensors_folder(const std::string& dir, std::optional<mx::Dtype> dtype) {
-  const std::string single = dir + "/model.safetensors";
-  const std::string index = single + ".index.json";
+SafetensorsFolder read_safetensors_folder(const std::string& dir) {
+  SafetensorsFolder out;
+  const std::string index = dir + "/model.safetensors.index.json";
   if (!std::filesystem::exists(index)) {
-    return load_file(resolve_inside(dir, "model.safetensors", dir), dtype);
-  }
-  const Json json = parse_json(
-      read_text(resolve_inside(dir, "model.safetensors.index.json", dir), header_limit), index, 8);
-  if (!json.is_object() || !json.contains("weight_map") || !json["weight_map"].is_object()) {
-    refuse(index, "has no object weight_map");
-  }
-  std::map<std::string, std::vector<std::string>> shards;
-  for (const auto& [tensor, file] : json["weight_map"].items()) {
-    if (!file.is_string()) {
-      refuse(index, tensor, "weight_map must give a file name");
+    const std::string file = resolve_inside(dir, "model.safetensors", dir);
+    for (const auto& [name, entry] : read_safetensors_header(file).tensors) {
+      out.tensors.emplace(name, SafetensorsFolder::Tensor{file, entry});
     }
-    shards[file.get<std::string>()].push_back(tensor);
+    return out;
+  }
+  for (const auto& [shard, tensors] : read_index(dir)) {
+    const std::string file = resolve_inside(dir, shard, index);
+    const SafetensorsHeader header = read_safetensors_header(file);
+    for (const std::string& name : tensors) {
+      if (header.tensors.count(name) == 0) {
+        refuse(index, name, "is not in " + quoted(shard));
+      }
+    }
+    for (const auto& [name, entry] : header.tensors) {
+      if (tensors.count(name) == 0) {
+        refuse(index, name, "stands in " + quoted(shard) + ", but weight_map does not say so");
+      }
+      out.tensors.emplace(name, SafetensorsFolder::Tensor{file, entry});
+    }
+  }
+  return out;
+}
+
+Params load_safetensors_folder(const SafetensorsFolder& folder, mx::Dtype dtype) {
+  std::map<std::string, std::vector<std::string>> by_file;
+  for (const auto& [name, tensor] : folder.tensors) {
+    by_file[tensor.file].push_back(name);
   }
   Params out;
-  for (const auto& [shard, tensors] : shards) {
-    Params part = load_file(resolve_inside(dir, shard, index), dtype);
-    for (const std::string& tensor : tensors) {
-      auto found = part.find(tensor);
-      if (found == part.end()) {
-        refuse(index, tensor, "is not in " + quoted(shard));
-      }
-      out.insert(part.extract(found));
-    }
-    if (!part.empty()) {
-      refuse(
-          index,
-          part.begin()->first,
-          "stands in " + quoted(shard) + ", but weight_map does not say so");
+  for (const auto& [file, names] : by_file) {
+    const FileReader reader(file);
+    for (const std::string& name : names) {
+      out.emplace(name, read(reader, name, folder.tensors.at(name).entry, dtype));
     }
   }
   return out;

@@ -28,13 +28,28 @@ struct SafetensorsHeader {
 SafetensorsHeader read_safetensors_header(const std::string& file);
 
 /**
- * All tensors of one file; floats converted to `dtype` where given, else kept. Weights with NaN or infinity
+ * All tensors of one file. Where `dtype` is given they are weights: floats, converted to it. NaN and infinity
  * are refused.
  */
 Params load_safetensors(const std::string& file, std::optional<mx::Dtype> dtype);
 
-/** model.safetensors of a folder, or the files that model.safetensors.index.json lists. */
-Params load_safetensors_folder(const std::string& dir, std::optional<mx::Dtype> dtype);
+/** Where the tensors of a folder stand: the file and its part of the folder's headers. */
+struct SafetensorsFolder {
+  struct Tensor {
+    std::string file;
+    SafetensorsEntry entry;
+  };
+  std::map<std::string, Tensor> tensors;
+};
+
+/**
+ * Reads and validates the headers of model.safetensors, or of the files that model.safetensors.index.json lists:
+ * each must hold exactly what the index says.
+ */
+SafetensorsFolder read_safetensors_folder(const std::string& dir);
+
+/** All tensors, which must be floats, as `dtype`. */
+Params load_safetensors_folder(const SafetensorsFolder& folder, mx::Dtype dtype);
 
 /** Writes beside, syncs, renames: a broken write leaves the old file. */
 void save_safetensors(

@@ -66,6 +66,14 @@ TEST_CASE("what is written reads back, bit for bit, and the old file outlives a 
     CHECK(mx::array_equal(out.at(name), value).item<bool>());
   }
   CHECK(read_safetensors_header(file).metadata.at("format") == "pt");
+
+  // As weights: floats alone, in the type that is asked for.
+  CHECK_THROWS_WITH_AS(
+      load_safetensors(file, mx::float32),
+      (file + ": tensor 'a': dtype I32 is not supported").c_str(),
+      Error);
+  in.erase("a");
+  save_safetensors(file, in);
   CHECK(load_safetensors(file, mx::float32).at("h").dtype() == mx::float32);
 
   CHECK_THROWS_AS(save_safetensors(dir.path("missing/x.safetensors"), in), Error);
@@ -125,7 +133,7 @@ TEST_CASE("a sharded checkpoint reads only files of its folder, and what its ind
   };
   auto message = [&]() -> std::string {
     try {
-      load_safetensors_folder(dir.path(), std::nullopt);
+      load_safetensors_folder(read_safetensors_folder(dir.path()), mx::float32);
     } catch (const Error& e) {
       return e.what();
     }
@@ -134,7 +142,7 @@ TEST_CASE("a sharded checkpoint reads only files of its folder, and what its ind
   save_safetensors(dir.path("one.safetensors"), {{"a", mx::ones({2})}});
   save_safetensors(dir.path("two.safetensors"), {{"b", mx::ones({3})}, {"c", mx::ones({1})}});
   index(R"({"a":"one.safetensors","b":"two.safetensors","c":"two.safetensors"})");
-  CHECK(load_safetensors_folder(dir.path(), std::nullopt).size() == 3);
+  CHECK(load_safetensors_folder(read_safetensors_folder(dir.path()), mx::float32).size() == 3);
   index(R"({"a":"one.safetensors","b":"two.safetensors"})");
   CHECK(says(message(), "weight_map does not say so"));
   index(R"({"a":"one.safetensors","d":"two.safetensors"})");
@@ -166,7 +174,9 @@ TEST_CASE("a sharded checkpoint reads only files of its folder, and what its ind
   std::filesystem::create_directories(other.path("snapshots/rev"));
   std::filesystem::rename(other.path("model.safetensors"), other.path("blobs/abc"));
   std::filesystem::create_symlink("../../blobs/abc", other.path("snapshots/rev/model.safetensors"));
-  CHECK(load_safetensors_folder(other.path("snapshots/rev"), std::nullopt).size() == 1);
+  CHECK(
+      load_safetensors_folder(read_safetensors_folder(other.path("snapshots/rev")), mx::float32)
+          .size() == 1);
 }
 
 TEST_CASE("mutated and truncated files are refused or read, never worse") {

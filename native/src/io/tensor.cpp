@@ -35,6 +35,14 @@ const TypeName types[] = {
     {"F8_E8M0", 1, std::nullopt},
 };
 
+[[noreturn]] void
+unsupported_dtype(const std::string& file, const std::string& name, const std::string& dtype) {
+  throw Error(
+      ErrorCode::unsupported_model,
+      file + ": tensor " + quoted(name) + ": dtype " + dtype + " is not supported",
+      "Use a checkpoint in F32, F16 or BF16.");
+}
+
 }  // namespace
 
 uint64_t safetensors_item_size(const std::string& dtype) {
@@ -55,6 +63,15 @@ std::string safetensors_dtype(mx::Dtype dtype) {
   throw Error(ErrorCode::internal, "a dtype that safetensors does not have");
 }
 
+void require_weight_dtype(
+    const std::string& file,
+    const std::string& name,
+    const std::string& dtype) {
+  if (dtype != "F32" && dtype != "F16" && dtype != "BF16") {
+    unsupported_dtype(file, name, dtype);
+  }
+}
+
 mx::array
 checked_finite(const mx::array& tensor, const std::string& file, const std::string& name) {
   if (!mx::all(mx::isfinite(tensor)).item<bool>()) {
@@ -73,6 +90,9 @@ mx::array read_tensor(
     const mx::Shape& shape,
     const std::string& dtype,
     std::optional<mx::Dtype> to) {
+  if (to) {
+    require_weight_dtype(file.path(), name, dtype);
+  }
   std::optional<mx::Dtype> type;
   for (const TypeName& t : types) {
     if (dtype == t.name) {
@@ -80,10 +100,7 @@ mx::array read_tensor(
     }
   }
   if (!type) {
-    throw Error(
-        ErrorCode::unsupported_model,
-        file.path() + ": tensor " + quoted(name) + ": dtype " + dtype + " is not supported",
-        "Use a checkpoint in F32, F16 or BF16.");
+    unsupported_dtype(file.path(), name, dtype);
   }
   mx::allocator::Data data = mx::allocator::malloc(std::max<uint64_t>(bytes, 1));
   file.read(begin, mx::allocator::Buffer(data.buffer()).raw_ptr(), bytes);

@@ -14,9 +14,16 @@ uint64_t safetensors_item_size(const std::string& dtype);
 /** safetensors' name of an MLX type. */
 std::string safetensors_dtype(mx::Dtype dtype);
 
+/** Refuses (unsupported_model) what weights are not read in: all but F32, F16 and BF16. */
+void require_weight_dtype(
+    const std::string& file,
+    const std::string& name,
+    const std::string& dtype);
+
 /**
- * One tensor of a file whose header was validated, evaluated. Floats become `to` where it is given. A dtype
- * that MLX does not compute with is unsupported_model; NaN or infinity is invalid_file.
+ * One tensor of a file whose header was validated, evaluated. Where `to` is given it is a weight: its dtype is
+ * required and it becomes `to`. A dtype that MLX does not compute with is unsupported_model; NaN or infinity is
+ * invalid_file.
  */
 mx::array read_tensor(
     const FileReader& file,

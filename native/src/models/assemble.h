@@ -4,14 +4,7 @@
 
 namespace atelier {
 
-/**
- * A model from a checkpoint's tensors (transformers' names). They must be exactly those that the configuration
- * asks for, in its shapes; `where` names their file in messages.
- */
-LoadedModel assemble(
-    std::shared_ptr<const Model> model,
-    Params tensors,
-    mx::Dtype dtype,
-    const std::string& where);
+/** A model from the tensors that it asks for (transformers' names; check_tensors). */
+LoadedModel assemble(std::shared_ptr<const Model> model, Params tensors, mx::Dtype dtype);
 
 }  // namespace atelier

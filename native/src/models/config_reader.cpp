@@ -2,9 +2,11 @@
 
 #include "core/error.h"
 #include "core/text.h"
+#include "models/config_keys.h"
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 namespace atelier {
 
@@ -13,8 +15,8 @@ const Json* ConfigReader::find(const char* key) const {
   return found == json_.end() || found->is_null() ? nullptr : &*found;
 }
 
-void ConfigReader::unsupported(const std::string& what) const {
-  throw Error(ErrorCode::unsupported_model, where_ + ": " + what + " is not supported");
+void ConfigReader::unsupported(const std::string& what, const std::string& hint) const {
+  throw Error(ErrorCode::unsupported_model, where_ + ": " + what + " is not supported", hint);
 }
 
 void ConfigReader::invalid(const std::string& rule) const {
@@ -67,6 +69,18 @@ void ConfigReader::require(const char* key, const std::vector<Json>& allowed) co
   }
 }
 
+void ConfigReader::require_known_keys() const {
+  for (const auto& [key, value] : json_.items()) {
+    const bool off = value.is_null() || value == false || value == "" ||
+                     (value.is_structured() && value.empty());
+    if (!off && !is_read_key(key) && !is_harmless_key(key)) {
+      unsupported(
+          quoted(key) + " = " + value.dump().substr(0, 80),
+          "It may change what the model computes. Where it does not, take it out of config.json.");
+    }
+  }
+}
+
 void ConfigReader::read_rope(ModelConfig& config) const {
   // transformers 5 writes rope_parameters; older files have rope_theta and rope_scaling (null = default).
   const Json* parameters = find("rope_parameters");
@@ -93,9 +107,16 @@ void ConfigReader::read_rope(ModelConfig& config) const {
   } else if (type != "default") {
     unsupported("rope type " + quoted(type));
   }
+  static const std::set<std::string> plain = {
+      "rope_theta", "rope_type", "type", "partial_rotary_factor"};
+  static const std::set<std::string> llama3 = {
+      "factor", "low_freq_factor", "high_freq_factor", "original_max_position_embeddings"};
   for (const auto& [key, value] : (scaling ? *scaling : none).items()) {
     if (value.is_object()) {
       unsupported("rope by layer type (" + quoted(key) + ")");
+    }
+    if (!value.is_null() && !plain.count(key) && !(type == "llama3" && llama3.count(key))) {
+      unsupported("rope with " + quoted(key) + " = " + value.dump().substr(0, 80));
     }
   }
   if (rope.number("partial_rotary_factor", number("partial_rotary_factor", 1.0)) != 1.0) {
@@ -106,16 +127,19 @@ void ConfigReader::read_rope(ModelConfig& config) const {
   }
 }
 
-ModelConfig ConfigReader::dense(const std::string& family, std::optional<int> default_head_dim)
-    const {
+void ConfigReader::require_features() const {
   require("hidden_act", {"silu"});
   require("attention_bias", {false});
   require("mlp_bias", {false});
   require("attention_dropout", {0, 0.0});
   require("use_sliding_window", {false});
   require("is_encoder_decoder", {false});
-  if (find("quantization_config")) {
-    unsupported("a quantised checkpoint (quantization_config)");
+  // Into how many parts transformers once cut the products: the order of sums, not what is computed.
+  count("pretraining_tp", 1);
+  for (const char* key : {"quantization_config", "quantization"}) {
+    if (find(key)) {
+      unsupported(std::string("a quantised checkpoint (") + key + ")");
+    }
   }
   if (find("auto_map")) {
     unsupported("code that comes with a checkpoint (auto_map)");
@@ -130,6 +154,11 @@ ModelConfig ConfigReader::dense(const std::string& family, std::optional<int> de
       }
     }
   }
+}
+
+ModelConfig ConfigReader::dense(const std::string& family, std::optional<int> default_head_dim)
+    const {
+  require_features();
   ModelConfig c{};
   c.family = family;
   c.vocabulary = count("vocab_size");
@@ -146,6 +175,12 @@ ModelConfig ConfigReader::dense(const std::string& family, std::optional<int> de
   c.norm_epsilon = number("rms_norm_eps", 1e-6);
   c.initializer_range = number("initializer_range", 0.02);
   read_rope(c);
+  check(c);
+  require_known_keys();
+  return c;
+}
+
+void ConfigReader::check(const ModelConfig& c) const {
   if (c.heads % c.kv_heads != 0) {
     invalid("num_attention_heads is no multiple of num_key_value_heads");
   }
@@ -156,11 +191,21 @@ ModelConfig ConfigReader::dense(const std::string& family, std::optional<int> de
       c.intermediate > 10'000'000) {
     invalid("sizes beyond any model that can be run");
   }
-  if (!(c.norm_epsilon >= 0 && c.norm_epsilon < 1) ||
-      !(c.initializer_range >= 0 && c.initializer_range < 10)) {
-    invalid("rms_norm_eps or initializer_range is out of range");
+  // Computed in f32, where a smaller one would be 0.
+  if (!(c.norm_epsilon >= 1e-30 && c.norm_epsilon < 1)) {
+    invalid("rms_norm_eps must be above 0 and below 1");
   }
-  return c;
+  if (!(c.initializer_range >= 0 && c.initializer_range < 10)) {
+    invalid("initializer_range must be from 0 to 10");
+  }
+  const Json* eos = find("eos_token_id");
+  for (const Json& id : !eos ? Json::array() : eos->is_array() ? *eos : Json::array({*eos})) {
+    if (!id.is_number_integer() || id < 0 || id >= c.vocabulary) {
+      invalid(
+          "eos_token_id " + id.dump().substr(0, 80) + " is no token of a vocabulary of " +
+          std::to_string(c.vocabulary));
+    }
+  }
 }
 
 }  // namespace atelier

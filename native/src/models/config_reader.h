@@ -22,7 +22,12 @@ class ConfigReader {
 
   /** unsupported_model unless the value is one of `allowed` or absent. */
   void require(const char* key, const std::vector<Json>& allowed) const;
-  [[noreturn]] void unsupported(const std::string& what) const;
+  /**
+   * unsupported_model where a key is neither read here nor known to leave the forward pass as it is: a feature
+   * that was left out would give wrong numbers without a word. null, false and what is empty say "not used".
+   */
+  void require_known_keys() const;
+  [[noreturn]] void unsupported(const std::string& what, const std::string& hint = "") const;
   [[noreturn]] void invalid(const std::string& rule) const;
 
   /** What every dense family has: sizes, rope in both forms, and checks of how they fit together. */
@@ -30,7 +35,9 @@ class ConfigReader {
 
  private:
   const Json* find(const char* key) const;
+  void require_features() const;
   void read_rope(ModelConfig& config) const;
+  void check(const ModelConfig& config) const;
 
   const Json& json_;
   std::string where_;

@@ -6,9 +6,26 @@
 
 #include <cmath>
 #include <optional>
+#include <set>
 
 namespace atelier {
 namespace {
+
+const std::set<std::string> known = {
+    "attention.head_count",
+    "attention.head_count_kv",
+    "attention.key_length",
+    "attention.layer_norm_rms_epsilon",
+    "attention.value_length",
+    "block_count",
+    "context_length",
+    "embedding_length",
+    "feed_forward_length",
+    "rope.dimension_count",
+    "rope.freq_base",
+    "rope.scaling.type",
+    "tensor_data_layout",  // how llama.cpp's converter came by the file
+    "vocab_size"};
 
 class Metadata {
  public:
@@ -19,9 +36,6 @@ class Metadata {
   }
   [[noreturn]] void invalid(const std::string& rule) const {
     throw Error(ErrorCode::invalid_file, file_ + ": " + rule);
-  }
-  bool has(const std::string& key) const {
-    return header_.metadata.count(key) > 0;
   }
   std::string text(const std::string& key, std::optional<std::string> otherwise = std::nullopt)
       const {
@@ -53,13 +67,24 @@ class Metadata {
     }
     return static_cast<int>(*number);
   }
-  double number(const std::string& key, double otherwise) const {
+  double number(const std::string& key, std::optional<double> otherwise = std::nullopt) const {
     const GgufValue* value = find(key);
+    if (!value && otherwise) {
+      return *otherwise;
+    }
     const auto* number = value ? std::get_if<double>(&value->value) : nullptr;
-    if (value && (!number || !std::isfinite(*number))) {
+    if (!number || !std::isfinite(*number)) {
       invalid("metadata " + quoted(key) + " must be a finite number");
     }
-    return number ? *number : otherwise;
+    return *number;
+  }
+  /** Of an architecture's own keys: what is not read here may change what the model computes. */
+  void require_known(const std::string& prefix) const {
+    for (const auto& [key, value] : header_.metadata) {
+      if (key.starts_with(prefix) && !known.count(key.substr(prefix.size()))) {
+        unsupported("metadata " + quoted(key));
+      }
+    }
   }
 
  private:
@@ -82,11 +107,7 @@ ModelConfig gguf_config(const GgufHeader& header, const std::string& file) {
     m.unsupported("architecture " + quoted(c.family));
   }
   const std::string a = c.family + ".";
-  for (const char* key : {"expert_count", "attention.sliding_window", "rope.scaling.factor"}) {
-    if (m.has(a + key)) {
-      m.unsupported("metadata " + quoted(a + key));
-    }
-  }
+  m.require_known(a);
   if (m.text(a + "rope.scaling.type", "none") != "none") {
     m.unsupported("rope scaling " + quoted(m.text(a + "rope.scaling.type")));
   }
@@ -104,14 +125,15 @@ ModelConfig gguf_config(const GgufHeader& header, const std::string& file) {
   c.context = m.count(a + "context_length");
   c.tied = header.tensors.count("output.weight") == 0;
   c.qk_norm = c.family == "qwen3";
-  c.norm_epsilon = m.number(a + "attention.layer_norm_rms_epsilon", 1e-6);
+  c.norm_epsilon = m.number(a + "attention.layer_norm_rms_epsilon");
   c.rope_theta = m.number(a + "rope.freq_base", 10000.0);
   if (m.count(a + "attention.value_length", c.head_dim) != c.head_dim ||
       m.count(a + "rope.dimension_count", c.head_dim) != c.head_dim) {
     m.unsupported("a value or rope size that differs from the head's");
   }
   if (c.heads % c.kv_heads != 0 || c.head_dim % 2 != 0 || c.layers > 10'000 ||
-      int64_t{c.heads} * c.head_dim > 1'000'000 || !(c.rope_theta > 1)) {
+      int64_t{c.heads} * c.head_dim > 1'000'000 || !(c.rope_theta > 1) ||
+      !(c.norm_epsilon > 0 && c.norm_epsilon < 1)) {
     m.invalid("sizes in the metadata do not fit together");
   }
   return c;

@@ -3,9 +3,11 @@
 #include "core/error.h"
 #include "core/text.h"
 #include "models/assemble.h"
+#include "models/check_tensors.h"
 #include "models/gguf_config.h"
 #include "models/registry.h"
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 
@@ -38,9 +40,6 @@ const Renamed in_layer[] = {
 
 // llama.cpp stores the rows of q and k of the llama family so that rope pairs neighbours; here it pairs halves.
 mx::array unpermuted(const mx::array& w, int heads) {
-  if (w.ndim() != 2 || w.shape(0) % (2 * heads) != 0) {
-    return w;  // assemble refuses the shape
-  }
   const int rows = w.shape(0), in = w.shape(1);
   return mx::reshape(
       mx::transpose(mx::reshape(w, {heads, rows / heads / 2, 2, in}), {0, 2, 1, 3}), {rows, in});
@@ -48,16 +47,16 @@ mx::array unpermuted(const mx::array& w, int heads) {
 
 // Llama 3.1 and later: their GGUF holds no parameters of the scaling, only each frequency's divisor. The
 // parameters are those the models were published with; they must reproduce the divisors.
-Llama3Rope llama3_rope(const ModelConfig& c, const mx::array& divisors, const std::string& file) {
-  Llama3Rope r{mx::max(divisors).item<float>(), 1.0, 4.0, 8192.0};
-  const mx::array d = mx::astype(divisors, mx::float32);
-  mx::eval(d);
-  bool same = d.size() == static_cast<size_t>(c.head_dim) / 2;
+Llama3Rope llama3_rope(const ModelConfig& c, const GgufTensor& scaling, const std::string& file) {
+  bool same = scaling.shape == std::vector<int64_t>{c.head_dim / 2};
+  const std::vector<float> divisors =
+      same ? read_gguf_tensor(file, scaling) : std::vector<float>{1.0f};
+  Llama3Rope r{*std::max_element(divisors.begin(), divisors.end()), 1.0, 4.0, 8192.0};
   for (int i = 0; same && i < c.head_dim / 2; i++) {
     const double wavelength = 2 * std::numbers::pi * std::pow(c.rope_theta, 2.0 * i / c.head_dim);
     const double smooth = std::clamp((r.original_context / wavelength - 1.0) / 3.0, 0.0, 1.0);
     const double expected = 1 / ((1 - smooth) / r.factor + smooth);
-    same = std::abs(d.data<float>()[i] - expected) < 1e-3 * expected;
+    same = r.factor >= 1 && std::abs(divisors[i] - expected) < 1e-3 * expected;
   }
   if (!same) {
     throw Error(
@@ -67,50 +66,76 @@ Llama3Rope llama3_rope(const ModelConfig& c, const mx::array& divisors, const st
   return r;
 }
 
-}  // namespace
+struct GgufModel {
+  GgufHeader header;
+  std::shared_ptr<const Model> model;
+  /** transformers' name -> the file's. */
+  std::map<std::string, std::string> names;
+};
 
-LoadedModel load_gguf_model(const std::string& file, mx::Dtype dtype) {
-  const GgufHeader header = read_gguf_header(file);
-  ModelConfig config = gguf_config(header, file);
-  Params raw = load_gguf(file, header, dtype);
-  if (auto scaling = raw.find("rope_freqs.weight"); scaling != raw.end()) {
+constexpr const char* rope_scaling = "rope_freqs.weight";
+
+GgufModel open_gguf(const std::string& file) {
+  GgufModel out{read_gguf_header(file), nullptr, {}};
+  ModelConfig config = gguf_config(out.header, file);
+  require_gguf_types(file, out.header);
+  auto unknown = out.header.tensors;
+  if (auto scaling = unknown.find(rope_scaling); scaling != unknown.end()) {
     config.rope_llama3 = llama3_rope(config, scaling->second, file);
-    raw.erase(scaling);
+    unknown.erase(scaling);
   }
-  Params tensors;
-  auto take = [&](const std::string& from, const std::string& to) {
-    auto found = raw.find(from);
-    if (found != raw.end()) {
-      tensors.emplace(to, std::move(found->second));
-      raw.erase(found);
+  TensorShapes shapes;
+  auto name = [&](const std::string& from, const std::string& to) {
+    if (auto found = unknown.find(from); found != unknown.end()) {
+      shapes.emplace(to, mx::Shape(found->second.shape.begin(), found->second.shape.end()));
+      out.names.emplace(to, from);
+      unknown.erase(found);
     }
   };
-  for (const Renamed& name : top) {
-    take(name.gguf, name.transformers);
+  for (const Renamed& r : top) {
+    name(r.gguf, r.transformers);
   }
   for (int i = 0; i < config.layers; i++) {
-    for (const Renamed& name : in_layer) {
-      take(
-          "blk." + std::to_string(i) + "." + name.gguf,
-          "model.layers." + std::to_string(i) + "." + name.transformers);
+    for (const Renamed& r : in_layer) {
+      name(
+          "blk." + std::to_string(i) + "." + r.gguf,
+          "model.layers." + std::to_string(i) + "." + r.transformers);
     }
   }
-  if (!raw.empty()) {
+  if (!unknown.empty()) {
     throw Error(
         ErrorCode::unsupported_model,
-        file + ": tensor " + quoted(raw.begin()->first) + " is none that a " + config.family +
+        file + ": tensor " + quoted(unknown.begin()->first) + " is none that a " + config.family +
             " model has here");
   }
-  if (config.family == "llama") {
-    for (auto& [name, value] : tensors) {
-      if (name.ends_with("q_proj.weight")) {
-        value = unpermuted(value, config.heads);
-      } else if (name.ends_with("k_proj.weight")) {
-        value = unpermuted(value, config.kv_heads);
-      }
+  out.model = make_model(config);
+  check_tensors(*out.model, shapes, file);
+  return out;
+}
+
+}  // namespace
+
+std::shared_ptr<const Model> check_gguf_model(const std::string& file) {
+  return open_gguf(file).model;
+}
+
+LoadedModel load_gguf_model(const std::string& file, mx::Dtype dtype) {
+  GgufModel gguf = open_gguf(file);
+  const ModelConfig& config = gguf.model->config();
+  gguf.header.tensors.erase(rope_scaling);
+  Params raw = load_gguf(file, gguf.header, dtype);
+  Params tensors;
+  for (const auto& [name, from] : gguf.names) {
+    mx::array value = std::move(raw.at(from));
+    raw.erase(from);
+    if (config.family == "llama" && name.ends_with("q_proj.weight")) {
+      value = unpermuted(value, config.heads);
+    } else if (config.family == "llama" && name.ends_with("k_proj.weight")) {
+      value = unpermuted(value, config.kv_heads);
     }
+    tensors.emplace(name, std::move(value));
   }
-  return assemble(make_model(config), std::move(tensors), dtype, file);
+  return assemble(gguf.model, std::move(tensors), dtype);
 }
 
 }  // namespace atelier

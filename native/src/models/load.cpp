@@ -4,37 +4,68 @@
 #include "core/random.h"
 #include "io/file.h"
 #include "io/safetensors.h"
+#include "io/tensor.h"
 #include "models/assemble.h"
+#include "models/check_tensors.h"
 #include "models/gguf_model.h"
 #include "models/registry.h"
 
 #include <filesystem>
 
 namespace atelier {
-LoadedModel load_model(const std::string& path, mx::Dtype dtype) {
+namespace {
+
+void require_there(const std::string& path) {
   if (!std::filesystem::exists(path)) {
     throw Error(ErrorCode::io, "no such file or folder: " + path);
   }
-  if (!std::filesystem::is_directory(path)) {
-    return load_gguf_model(path, dtype);
+}
+
+struct Folder {
+  std::shared_ptr<const Model> model;
+  SafetensorsFolder weights;
+};
+
+Folder open_folder(const std::string& dir) {
+  const std::string config = resolve_inside(dir, "config.json", dir);
+  Folder out{make_model(read_text(config, 10'000'000), config), read_safetensors_folder(dir)};
+  TensorShapes shapes;
+  for (const auto& [name, tensor] : out.weights.tensors) {
+    require_weight_dtype(tensor.file, name, tensor.entry.dtype);
+    shapes.emplace(name, mx::Shape(tensor.entry.shape.begin(), tensor.entry.shape.end()));
   }
-  const std::string config = resolve_inside(path, "config.json", path);
-  std::shared_ptr<const Model> model = make_model(read_text(config, 10'000'000), config);
-  Params tensors = load_safetensors_folder(path, dtype);
+  check_tensors(*out.model, shapes, dir);
+  return out;
+}
+
+LoadedModel load_folder(const std::string& dir, mx::Dtype dtype) {
+  const auto [model, weights] = open_folder(dir);
+  Params tensors = load_safetensors_folder(weights, dtype);
   if (model->config().tied) {
     // Some checkpoints store the tied head as well.
-    auto head = tensors.find("lm_head.weight");
-    auto embed = tensors.find("model.embed_tokens.weight");
-    if (head != tensors.end() && embed != tensors.end()) {
-      if (!mx::array_equal(head->second, embed->second).item<bool>()) {
+    if (auto head = tensors.find("lm_head.weight"); head != tensors.end()) {
+      if (!mx::array_equal(head->second, tensors.at("model.embed_tokens.weight")).item<bool>()) {
         throw Error(
             ErrorCode::invalid_file,
-            path + ": tied embeddings, but lm_head.weight differs from model.embed_tokens.weight");
+            dir + ": tied embeddings, but lm_head.weight differs from model.embed_tokens.weight");
       }
       tensors.erase(head);
     }
   }
-  return assemble(model, std::move(tensors), dtype, path);
+  return assemble(model, std::move(tensors), dtype);
+}
+
+}  // namespace
+
+std::shared_ptr<const Model> check_model(const std::string& path) {
+  require_there(path);
+  return std::filesystem::is_directory(path) ? open_folder(path).model : check_gguf_model(path);
+}
+
+LoadedModel load_model(const std::string& path, mx::Dtype dtype) {
+  require_there(path);
+  return std::filesystem::is_directory(path) ? load_folder(path, dtype)
+                                             : load_gguf_model(path, dtype);
 }
 
 LoadedModel init_model(const std::string& config_json, uint64_t seed, mx::Dtype dtype) {
@@ -52,7 +83,7 @@ LoadedModel init_model(const std::string& config_json, uint64_t seed, mx::Dtype 
         spec.shape, mx::float32, 0.0f, scale, random_key(seed, Stream::weights, at));
     tensors.emplace(spec.name, mx::astype(value, dtype));
   }
-  return assemble(model, std::move(tensors), dtype, "config");
+  return assemble(model, std::move(tensors), dtype);
 }
 
 void save_model(const LoadedModel& model, const std::string& dir, mx::Dtype dtype) {

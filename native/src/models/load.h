@@ -14,7 +14,14 @@ struct LoadedModel {
   mx::Dtype dtype = mx::float32;
 };
 
-/** A folder with config.json and safetensors, or one .gguf file. Headers are validated before any tensor. */
+/**
+ * The model of a folder with config.json and safetensors, or of one .gguf file, judged by its configuration and
+ * headers alone: no weights are read, no device is used. Throws what load_model would, but for what only the
+ * weights tell (NaN, a tied head that differs).
+ */
+std::shared_ptr<const Model> check_model(const std::string& path);
+
+/** What check_model accepts, with its weights. */
 LoadedModel load_model(const std::string& path, mx::Dtype dtype);
 
 /** Seeded random weights: normal with initializer_range, norms 1, a function of (seed, tensor) alone. */

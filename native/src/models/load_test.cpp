@@ -11,6 +11,7 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <random>
 
 using namespace atelier;
 using namespace atelier::testing;
@@ -120,6 +121,9 @@ TEST_CASE("a model saved, and one turned into GGUF, loads as the same model") {
       CHECK(config.norm_epsilon == doctest::Approx(m.model->config().norm_epsilon));
       config.norm_epsilon = m.model->config().norm_epsilon;
       check_same(m, {make_model(config), gguf.weights, mx::float32});
+      CHECK(
+          config_json(check_model(dir.path("m.gguf"))->config(), "") ==
+          config_json(gguf.model->config(), ""));
     }
   }
 }
@@ -200,6 +204,27 @@ TEST_CASE("what a checkpoint has and the engine does not run is refused by name"
   CHECK(
       code_of(changed("rope_parameters", {{"rope_type", "yarn"}, {"rope_theta", 1e4}}), "yarn") ==
       unsupported);
+  for (const char* key :
+       {"final_logit_softcapping",
+        "attn_logit_softcapping",
+        "logit_scale",
+        "residual_multiplier",
+        "embedding_multiplier",
+        "a_feature_of_next_year"}) {
+    CHECK(code_of(changed(key, 0.5), key) == unsupported);
+    Json off = Json::parse(config);
+    off[key] = nullptr;
+    CHECK(make_model(off.dump(), "config.json"));
+  }
+  CHECK(code_of(changed("quantization", {{"bits", 4}}), "quantization") == unsupported);
+  CHECK(
+      code_of(changed("rope_parameters", {{"rope_theta", 1e4}, {"factor", 4}}), "factor") ==
+      unsupported);
+  CHECK(code_of(changed("rms_norm_eps", 0), "rms_norm_eps") == invalid);
+  CHECK(code_of(changed("pretraining_tp", 0), "pretraining_tp") == invalid);
+  CHECK(code_of(changed("eos_token_id", 512), "eos_token_id 512") == invalid);
+  CHECK(code_of(changed("eos_token_id", {1, -1}), "eos_token_id -1") == invalid);
+  CHECK(code_of(changed("eos_token_id", "</s>"), "eos_token_id") == invalid);
   CHECK(code_of(changed("hidden_size", -64), "hidden_size") == invalid);
   CHECK(code_of(changed("hidden_size", "64"), "hidden_size") == invalid);
   CHECK(code_of(changed("vocab_size", 1e20), "vocab_size") == invalid);
@@ -207,6 +232,19 @@ TEST_CASE("what a checkpoint has and the engine does not run is refused by name"
   CHECK(code_of(changed("head_dim", 31), "head_dim") == invalid);
   CHECK(code_of("{\"model_type\":", "JSON") == invalid);
   CHECK(code_of(replaced(config, "\"vocab_size\"", "\"vocab_sizes\""), "vocab_size") == invalid);
+}
+
+TEST_CASE("what transformers ignores is ignored") {
+  Json json = fixture_json("models/qwen3_tied/config.json");
+  json["eos_token_id"] = {1, 511};
+  json["pretraining_tp"] = 2;
+  json["temperature"] = 0.6;
+  json["_attn_implementation_autoset"] = true;
+  // Qwen3Config: without use_sliding_window the window is not used.
+  json["sliding_window"] = 128;
+  CHECK(make_model(json.dump(), "config.json"));
+  json.erase("use_sliding_window");
+  CHECK(make_model(json.dump(), "config.json"));
 }
 
 TEST_CASE("tensors must be exactly those of the configuration") {
@@ -223,11 +261,20 @@ TEST_CASE("tensors must be exactly those of the configuration") {
     CHECK(e.code == ErrorCode::invalid_file);
     return std::string(e.what());
   };
+  auto judged = [&]() -> std::string {
+    try {
+      check_model(dir.path());
+    } catch (const Error& e) {
+      return e.what();
+    }
+    return "";
+  };
   auto says = [](const std::string& text, const char* part) {
     return text.find(part) != std::string::npos;
   };
   CHECK(says(
       message([](Params& p) { p.erase("model.norm.weight"); }), "'model.norm.weight' is missing"));
+  CHECK(says(judged(), "'model.norm.weight' is missing"));
   CHECK(says(message([](Params& p) { p.emplace("x", mx::ones({1})); }), "'x' (of 1)"));
   CHECK(says(
       message([](Params& p) { p.insert_or_assign("model.norm.weight", mx::ones({65})); }),
@@ -235,6 +282,12 @@ TEST_CASE("tensors must be exactly those of the configuration") {
   CHECK(says(
       message([](Params& p) { p.insert_or_assign("model.norm.weight", mx::full({64}, NAN)); }),
       "NaN"));
+  CHECK(judged() == "");  // only the weights tell
+  Params whole = good;
+  whole.insert_or_assign("model.norm.weight", mx::ones({64}, mx::int8));
+  save_safetensors(file, whole);
+  CHECK(refusal(dir.path()).code == ErrorCode::unsupported_model);
+  CHECK(says(judged(), "'model.norm.weight': dtype I8 is not supported"));
   CHECK(says(
       message([](Params& p) { p.emplace("lm_head.weight", mx::ones({512, 64})); }),
       "lm_head.weight differs"));
@@ -243,5 +296,72 @@ TEST_CASE("tensors must be exactly those of the configuration") {
   twice.emplace("lm_head.weight", good.at("model.embed_tokens.weight"));
   save_safetensors(file, twice);
   check_same(load_model(dir.path(), mx::float32), m);
+  CHECK(check_model(dir.path())->parameters() == m.model->parameters());
   CHECK(refusal(dir.path("nowhere")).code == ErrorCode::io);
+}
+
+TEST_CASE("a GGUF's keys and types that are not run are refused by name, without its weights") {
+  const LoadedModel m = load_model(fixture("models/qwen3_tied"), mx::float32);
+  const TempDir dir;
+  auto judged = [&](const GgufWriter& w) -> std::string {
+    try {
+      check_model(dir.write("m.gguf", w.bytes()));
+    } catch (const Error& e) {
+      return e.what();
+    }
+    return "";
+  };
+  CHECK(judged(as_gguf(m)) == "");
+  GgufWriter scaled = as_gguf(m);
+  scaled.f32("qwen3.logit_scale", 0.5f);
+  CHECK(judged(scaled).find("'qwen3.logit_scale' is not supported") != std::string::npos);
+  GgufWriter extra = as_gguf(m);
+  extra.tensor("blk.0.attn_q.bias", {4}, 0, std::string(16, '\0'));
+  CHECK(judged(extra).find("'blk.0.attn_q.bias' is none") != std::string::npos);
+  GgufWriter quantised = as_gguf(m);
+  quantised.tensor("k", {256}, 12, std::string(144, '\0'));
+  CHECK(judged(quantised).find("stored as Q4_K") != std::string::npos);
+}
+
+TEST_CASE("mutated model files are refused or judged, never worse") {
+  const LoadedModel m = init_model(
+      R"({"model_type": "llama", "vocab_size": 4, "hidden_size": 4, "intermediate_size": 4, "num_hidden_layers": 1,
+          "num_attention_heads": 1, "max_position_embeddings": 16})",
+      1,
+      mx::float32);
+  const TempDir dir;
+  save_model(m, dir.path(), mx::float32);
+  const std::string config = read_bytes(dir.path("config.json"));
+  const std::string weights = read_bytes(dir.path("model.safetensors"));
+  const std::string gguf = as_gguf(m).bytes();
+  std::mt19937 random(3);
+  auto mutated = [&](std::string bytes) {
+    if (random() % 5 == 0) {
+      bytes.resize(random() % bytes.size());
+    }
+    for (size_t k = 0; k <= random() % 3 && !bytes.empty(); k++) {
+      const char digits[] = "0123456789-[]{},:\"";
+      bytes[random() % bytes.size()] =
+          random() % 2 ? static_cast<char>(random()) : digits[random() % (sizeof digits - 1)];
+    }
+    return bytes;
+  };
+  int refused = 0;
+  auto judge = [&](const std::string& path) {
+    try {
+      check_model(path);
+    } catch (const Error&) {
+      refused++;
+    }
+  };
+  for (int i = 0; i < 1000; i++) {
+    dir.write("config.json", mutated(config));
+    judge(dir.path());
+    dir.write("config.json", config);
+    dir.write("model.safetensors", mutated(weights));
+    judge(dir.path());
+    dir.write("model.safetensors", weights);
+    judge(dir.write("m.gguf", mutated(gguf)));
+  }
+  CHECK(refused > 1500);
 }

@@ -21,6 +21,18 @@ mx::array Model::hidden(
   return final_norm(weights, x);
 }
 
+int64_t Model::parameters() const {
+  int64_t total = 0;
+  for (const TensorSpec& spec : tensors()) {
+    int64_t items = 1;
+    for (const int n : spec.shape) {
+      items *= n;
+    }
+    total += items;
+  }
+  return total;
+}
+
 std::string Model::head_name() const {
   return config_.tied ? "model.embed_tokens.weight" : "lm_head.weight";
 }

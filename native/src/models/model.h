@@ -38,6 +38,8 @@ class Model {
 
   /** Every tensor of a checkpoint, by transformers' names. */
   virtual std::vector<TensorSpec> tensors() const = 0;
+  /** Numbers in all tensors. */
+  int64_t parameters() const;
   /** Modules that LoRA can attach to. */
   virtual std::vector<LinearModule> linears() const = 0;
   /** transformers' tensors -> the engine's; `unstack` is its inverse. Both are linear and differentiable. */

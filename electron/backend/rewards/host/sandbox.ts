@@ -206,6 +206,7 @@ class Session {
     if (result.error) return all({ value: NaN, ...this.#failure(result.error) });
     this.#own(result.value);
     const kind = this.#kind(result.value);
+    if (this.#isPromise(result.value)) return all(wrongType(PROMISE));
     if (kind !== 'array')
       return all(wrongType(`a batch function answers with an array, this one with ${named(kind)}`));
     const length = this.#context.getProp(result.value, 'length');
@@ -230,6 +231,7 @@ class Session {
     const kind = this.#kind(value);
     if (kind === 'null') return { status: 'abstain', value: NaN };
     if (kind === 'boolean') return { status: 'ok', value: this.#context.dump(value) === true ? 1 : 0 };
+    if (this.#isPromise(value)) return wrongType(PROMISE);
     if (kind !== 'number')
       return wrongType(`a reward is a number, a boolean or null, this is ${named(kind)}`);
     const number = this.#context.getNumber(value);
@@ -248,6 +250,15 @@ class Session {
     result.dispose();
     this.#deadline = deadline;
     return kind;
+  }
+
+  /** By what it is, not by what its properties say: those may be getters of the user's. */
+  #isPromise(value: QuickJSHandle): boolean {
+    const state = this.#context.getPromiseState(value);
+    if (state.type === 'pending') return true;
+    const result = state.type === 'fulfilled' ? state.value : state.error;
+    if (result !== value && result.alive) result.dispose();
+    return state.type === 'rejected' || state.notAPromise !== true;
   }
 
   #seed(job: Job, index: number): void {
@@ -274,6 +285,8 @@ class Session {
     return { status: 'error', mistake: { message: describe(dumped), ...place(dumped) } };
   }
 }
+
+const PROMISE = 'a reward answers at once, this is a Promise: leave out async and await';
 
 function wrongType(message: string): Outcome {
   return { status: 'wrong_type', value: NaN, mistake: { message } };
