@@ -12,7 +12,7 @@ const entries = {
 /** Threads and processes that the ones above start: each whole in one file (electron/supervise/entry-file.ts). */
 export const sideEntries = {
   'backend/utility': 'electron/backend/entry/utility.ts',
-  'backend/template-worker': 'electron/backend/text/template/template-worker.ts',
+  'backend/template-host': 'electron/backend/text/template/template-host.ts',
   'backend/reward-host': 'electron/backend/rewards/host/reward-host.ts',
   'backend/reward-worker': 'electron/backend/rewards/host/reward-worker.ts',
   'backend/verify': 'electron/backend/runs/verify-entry.ts',
@@ -38,7 +38,8 @@ const quickjsWasm = {
 const bundle = (input, output, plugins = []) => ({
   input,
   plugins,
-  external: ['electron', 'better-sqlite3', 'tokenizers', 'typescript'],
+  // ts-blank-space loads typescript: inlined, it would do so at the start and not when first needed
+  external: ['electron', 'better-sqlite3', 'tokenizers', 'typescript', 'ts-blank-space'],
   platform: 'node',
   tsconfig: 'tsconfig.json',
   output: { dir: 'dist', sourcemap: true, ...output },

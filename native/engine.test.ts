@@ -277,6 +277,36 @@ it('a model beyond the memory limit is refused and leaves nothing behind', async
   await engineModule('cpu').createEngine({ device: 'cpu' }).close();
 });
 
+it('a result that cannot be handed over rejects its promise', async () => {
+  // The one way in which JS can break the making of a result: a setter on what every object inherits.
+  const inherited = Object.prototype as { maxB?: unknown };
+  Object.defineProperty(inherited, 'maxB', {
+    configurable: true,
+    set: () => {
+      throw new Error('not today');
+    },
+  });
+  try {
+    const { adapter } = await newLora(engine, model);
+    await expect(engine.adapterNorms(adapter)).rejects.toMatchObject({ message: 'not today' });
+  } finally {
+    delete inherited.maxB;
+  }
+  expect((await engine.stats()).jobs).toBe(0);
+});
+
+it('a model is judged without its weights, as loading it would', async () => {
+  const { checkModel } = engineModule('cpu');
+  const { id, ...info } = await engine.loadModel(tinyModel);
+  await engine.unloadModel(id);
+  expect(info).toMatchObject(checkModel(tinyModel));
+  const config = join(folder.path, 'config.json');
+  writeFileSync(config, '{"model_type": "mamba"}');
+  expect(() => checkModel(folder.path)).toThrow(
+    expect.objectContaining({ code: 'unsupported_model', message: expect.stringContaining(config) }),
+  );
+});
+
 it('a malformed file is an error of the file', async () => {
   const file = join(folder.path, 'broken.safetensors');
   writeFileSync(file, Buffer.alloc(88));

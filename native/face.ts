@@ -56,9 +56,12 @@ export interface DeviceInfo {
 
 export interface EngineOptions {
   device: Device;
-  /** MLX memory limit in bytes; default: 75 % of the device's memory. */
+  /**
+   * MLX memory limit in bytes; default: 75 % of the device's memory. Memory is counted for the whole process, and
+   * MLX's own limits are the process's: the engine created last sets them for all.
+   */
   memoryLimitBytes?: number;
-  /** Limit of MLX's buffer cache in bytes; default: a quarter of the memory limit, on the CPU 512 MiB at most. */
+  /** Limit of MLX's buffer cache in bytes, of the process too; default: a quarter of the memory limit, on the CPU 512 MiB at most. */
   cacheLimitBytes?: number;
   /** Everything runs on the kernels' plain-op twins: slower; for telling a kernel's fault from another. */
   plainOps?: boolean;
@@ -157,7 +160,7 @@ export interface GenerateRequest {
   seed: number;
   /** [prompts * samplesPerPrompt], each below 2^32; default 0, 1, 2 ... */
   rolloutIds?: Uint32Array;
-  /** Rows decoded at once at most; the rest wait their turn. Default: 256. */
+  /** Rows decoded at once at most; the rest wait their turn. Default: 256; fewer where memory does not hold them. */
   maxRows?: number;
 }
 

@@ -11,8 +11,17 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(home, { recursive: true }));
 
+interface Ended {
+  code: number;
+  out: string;
+  error: string;
+}
+
 /** The command as a person runs it. */
-function atelier(...args: string[]): Promise<{ code: number; out: string; error: string }> {
+const atelier = (...args: string[]): Promise<Ended> => start(args).ended;
+
+/** `said`: settles once the output has a text. */
+function start(args: string[]) {
   const child = spawn(
     process.execPath,
     ['--import', 'tsx', fileURLToPath(new URL('cli.ts', import.meta.url)), ...args],
@@ -23,7 +32,12 @@ function atelier(...args: string[]): Promise<{ code: number; out: string; error:
   const result = { code: -1, out: '', error: '' };
   child.stdout.on('data', (data) => (result.out += String(data)));
   child.stderr.on('data', (data) => (result.error += String(data)));
-  return new Promise((resolve) => child.on('close', (code) => resolve({ ...result, code: code ?? -1 })));
+  const ended = new Promise<Ended>((resolve) =>
+    child.on('close', (code) => resolve({ ...result, code: code ?? -1 })),
+  );
+  const said = (text: string) =>
+    new Promise<void>((resolve) => child.stdout.on('data', () => result.out.includes(text) && resolve()));
+  return { child, ended, said };
 }
 
 function config(name: string, text: string): string {
@@ -158,6 +172,19 @@ describe('atelier', () => {
     },
     120_000,
   );
+
+  it('ended with Ctrl-C says how to go on', async () => {
+    const { child, ended, said } = start([
+      'run',
+      config('long.yaml', good().replace('steps: 3', 'steps: 500')),
+    ]);
+    await said('held out, step 0');
+    child.kill('SIGINT');
+    const { code, error } = await ended;
+    const [, id] = /^\nGo on with: atelier run --resume (from-the-terminal-\w+)\n$/.exec(error)!;
+    expect(code).toBe(130);
+    rmSync(join(home, 'runs', id!), { recursive: true });
+  }, 120_000);
 
   it('without a terminal ends where a run waits for its person, and goes on with --resume', async () => {
     const flaky = good()

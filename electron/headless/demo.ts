@@ -4,7 +4,7 @@ import { demo } from '../../shared/contract/demo';
 import { AtelierError, type Client } from '../../shared/rpc';
 import { readArguments, readPort } from './command';
 import { exportRun } from './export-run';
-import { openLocal } from './local';
+import { openLocal, work } from './local';
 import { duration, showRun } from './terminal-run';
 
 /** The demo has failed when the held-out reward rises by less. */
@@ -20,9 +20,7 @@ async function main(args: string[]): Promise<number> {
   });
   const started = performance.now();
   const local = await openLocal({ home, device, port: readPort(values.port, 0) });
-  const interrupted = () => void local.close().then(() => process.exit(130));
-  process.once('SIGINT', interrupted);
-  try {
+  return work(local, async () => {
     const { client } = local;
     const { id, queued } = await client.runs.start({ ...demo, seed: Number(values.seed) });
     print('A small model adds numbers and mostly forgets to carry. GRPO rewards right sums, nothing else.');
@@ -47,10 +45,7 @@ async function main(args: string[]): Promise<number> {
     if (rise >= NEEDED_RISE) return 0;
     print(`The reward rose by ${rise.toFixed(3)}; at least ${NEEDED_RISE} was expected.`);
     return 1;
-  } finally {
-    process.removeListener('SIGINT', interrupted);
-    await local.close();
-  }
+  });
 }
 
 /** Held-out questions that base and adapter answer differently when both are greedy. */

@@ -52,6 +52,35 @@ export async function openLocal({ home, device, port }: LocalOptions): Promise<L
   }
 }
 
+/**
+ * A command's work, and the end of its backend. Ctrl-C ends the work so that a run can be resumed, and the process
+ * with 130 after `last` is printed; a second one ends it at once.
+ */
+export async function work<T>(
+  local: Local,
+  body: () => Promise<T>,
+  last: () => string = () => '',
+): Promise<T> {
+  let closing: Promise<never> | null = null;
+  const interrupted = () => {
+    closing = local.close().then(() => {
+      process.stderr.write(last());
+      process.exit(130);
+    });
+  };
+  process.once('SIGINT', interrupted);
+  try {
+    return await body();
+  } catch (error) {
+    // what the body waited for went with the backend
+    if (closing) return await (closing as Promise<never>);
+    throw error;
+  } finally {
+    process.removeListener('SIGINT', interrupted);
+    await (closing ?? local.close());
+  }
+}
+
 async function serve(home: string, wanted: number, onPort: Parameters<typeof startWebServer>[0]['onPort']) {
   const access = new Access(home);
   const code = makeSecret();

@@ -121,8 +121,8 @@ export class Backend {
   }
 
   #utility(kind: 'backend' | SpawnKind, serviceName: string, args: string[] = []): UtilityProcess {
-    // User code runs in the reward process: nothing of the environment goes along, and macOS asks for itself.
-    const foreign = kind === 'reward';
+    // What came from elsewhere runs there: nothing of the environment goes along, and macOS asks for itself.
+    const foreign = kind === 'reward' || kind === 'template';
     return utilityProcess.fork(this.options.bundles[kind], args, {
       serviceName,
       env: foreign ? {} : this.options.env,

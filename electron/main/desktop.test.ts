@@ -5,8 +5,10 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { contract } from '../../shared/contract';
 import { demo } from '../../shared/contract/demo';
 import { desktopChannels } from '../../shared/contract/desktop';
-import { createClient, mainPort } from '../../shared/rpc';
+import { createClient, domPort } from '../../shared/rpc';
+import type { DomPort } from '../../shared/rpc/adapters/dom-port';
 import * as fake from '../testing/fake-electron';
+import type { FakeMessagePortMain } from '../testing/fake-ports';
 import type { Backend } from './backend';
 import { start } from './start';
 
@@ -36,6 +38,15 @@ afterAll(async () => {
   rmSync(home, { recursive: true, force: true });
 });
 
+/** The page's end of a port: the DOM's names for the same events. */
+const inPage = (port: FakeMessagePortMain): DomPort => ({
+  postMessage: (message) => port.postMessage(message),
+  addEventListener: (type: string, listener: (event: never) => void) =>
+    void port.on(type, listener as () => void),
+  start: () => port.start(),
+  close: () => port.close(),
+});
+
 async function client() {
   const page = fake.BrowserWindow.all[0]!.webContents;
   const posted = new Promise((done) => page.once('fake-posted', done));
@@ -44,10 +55,18 @@ async function client() {
     sender: page,
   });
   await posted;
-  return createClient(contract, mainPort(page.posted.at(-1)!.ports[0]!));
+  return createClient(contract, domPort(inPage(page.posted.at(-1)!.ports[0]!)));
 }
 
 describe('the desktop', () => {
+  it('takes bytes from the page', async () => {
+    const { datasets } = await client();
+    const data = new TextEncoder().encode('{"prompt":"1 + 1","answer":"2"}\n{"prompt":"ü","answer":"3"}\n');
+    const { upload } = await datasets.uploadBegin({ name: 'rows.jsonl', bytes: data.length });
+    expect(await datasets.uploadChunk({ upload, offset: 0, data })).toEqual({ received: data.length });
+    expect(await datasets.uploadEnd({ upload })).toMatchObject({ rows: 2 });
+  });
+
   it('trains: reward host from main, engine in the backend, steps over the port', async () => {
     const { runs, system } = await client();
     expect(await system.info({})).toMatchObject({ host: 'desktop', device: 'cpu' });

@@ -40,6 +40,7 @@ export async function start({ dist, resources }: StartOptions): Promise<Backend 
     bundles: {
       backend: join(dist, 'backend/utility.js'),
       reward: join(dist, 'backend/reward-host.js'),
+      template: join(dist, 'backend/template-host.js'),
       verify: join(dist, 'backend/verify.js'),
     },
     env: backendEnvironment(process.env, resources),

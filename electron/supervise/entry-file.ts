@@ -2,7 +2,7 @@ import { fileURLToPath } from 'node:url';
 
 /** Threads and processes beside the main ones; bundled by rolldown.config.mjs under these names. */
 export type EntryName =
-  | 'backend/template-worker'
+  | 'backend/template-host'
   | 'backend/reward-host'
   | 'backend/reward-worker'
   | 'backend/verify'

@@ -1,7 +1,10 @@
 import type { Port } from '../../shared/rpc/port';
 
-/** `reward`: runs users' reward code. `verify`: reloads an export in a fresh process. */
-export type SpawnKind = 'reward' | 'verify';
+/**
+ * `reward`: runs users' reward code. `template`: renders models' chat templates. `verify`: reloads an export in a
+ * fresh process.
+ */
+export type SpawnKind = 'reward' | 'template' | 'verify';
 
 export interface Spawned {
   pid: number;

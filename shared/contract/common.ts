@@ -1,7 +1,9 @@
 import { z } from 'zod';
 
 /** Ids are made by us and match this before they touch a path. */
-export const Id = z.string().regex(/^[a-z0-9][a-z0-9_-]{0,63}$/, 'letters, digits, - and _ only, at most 64');
+export const Id = z
+  .string()
+  .regex(/^[a-z0-9][a-z0-9_-]{0,63}$/, 'must be an id: small letters, digits, - and _, at most 64');
 
 /** Content is a string, or parts (text now; images and audio come). */
 export const ContentPart = z.object({ type: z.literal('text'), text: z.string() });

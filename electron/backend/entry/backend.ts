@@ -112,6 +112,7 @@ export async function startBackend(options: BackendOptions): Promise<Backend> {
     async close() {
       await runs.close();
       await library.scorer.close();
+      library.renderer.close();
       await engineHost.close();
       log.write('info', 'closed');
       unlock();

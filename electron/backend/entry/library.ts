@@ -5,6 +5,7 @@ import { DatasetRegistry } from '../datasets';
 import { ModelRegistry } from '../models';
 import { Roots } from '../places';
 import { RewardScorer, RewardStore } from '../rewards';
+import { Renderer } from '../text';
 
 export interface LibraryOptions {
   home: string;
@@ -23,18 +24,23 @@ export interface Library {
   rewards: RewardStore;
   scorer: RewardScorer;
   roots: Roots;
+  renderer: Renderer;
 }
 
 export function openLibrary({ home, resources, roots: allowed, module, spawn }: LibraryOptions): Library {
   const roots = new Roots(allowed);
+  const renderer = new Renderer({ spawn });
   return {
     roots,
+    renderer,
     models: new ModelRegistry({
       home,
       bundled: join(resources, 'models'),
       roots,
+      renderer,
       // the addon is loaded when a header is read, so that a missing build stops no list
       engine: {
+        checkModel: (path) => module().checkModel(path),
         readGguf: (file) => module().readGguf(file),
         readSafetensorsHeader: (file) => module().readSafetensorsHeader(file),
       },

@@ -5,15 +5,14 @@ import type { EngineModule } from '../../../native/face';
 import { AtelierError } from '../../../shared/rpc/errors';
 import { fileInside } from '../places';
 import { folderSource } from '../text';
-import { families, unsupported } from './families';
-import { elements, whole, type Inspection } from './inspection';
+import { judge, type Inspection } from './inspection';
 
 type Json = Record<string, unknown>;
 
-/** config.json, tokenizer, template and safetensors headers of a model folder. */
+/** What the files of a model folder tell without their weights; tokenizer and template are not compiled yet. */
 export async function inspectFolder(
   dir: string,
-  engine: Pick<EngineModule, 'readSafetensorsHeader'>,
+  engine: Pick<EngineModule, 'checkModel' | 'readSafetensorsHeader'>,
 ): Promise<Inspection> {
   const configText = await readFile(join(dir, 'config.json'), 'utf8').catch(() => null);
   if (configText === null) {
@@ -23,32 +22,21 @@ export async function inspectFolder(
       'Choose the folder that holds config.json, tokenizer.json and the .safetensors files.',
     );
   }
-  const config = object(configText, 'config.json');
   const files = await weightFiles(dir);
   const hash = createHash('sha256').update(configText);
-  let parameters = 0;
   let bytes = 0;
-  const tied = config['tie_word_embeddings'] === true;
   for (const file of files) {
     const path = await fileInside(dir, file);
     bytes += (await stat(path)).size;
     for (const [name, { dtype, shape }] of Object.entries(engine.readSafetensorsHeader(path))) {
       hash.update(`${name} ${dtype} ${shape.join('x')}\n`);
-      if (!(tied && name === 'lm_head.weight')) parameters += elements(shape);
     }
   }
   hash.update(String(bytes));
   const source = await folderSource(dir);
-  const type = String(config['model_type'] ?? '');
   return {
-    unsupported: unsupported(config),
-    family: Object.hasOwn(families, type) ? type : null,
-    parameters,
+    ...judge(dir, engine),
     bytes,
-    contextLength: whole(config['max_position_embeddings']),
-    vocabularySize: whole(config['vocab_size']),
-    hiddenSize: whole(config['hidden_size']),
-    layers: whole(config['num_hidden_layers']),
     hasChatTemplate: source.template !== null,
     fingerprint: hash.digest('hex'),
   };

@@ -3,45 +3,35 @@ import { stat } from 'node:fs/promises';
 import type { EngineModule } from '../../../native/face';
 import { AtelierError } from '../../../shared/rpc/errors';
 import { ggufSource } from '../text';
-import { families, ggufTypes } from './families';
-import { elements, whole, type Inspection } from './inspection';
+import { judge, type Inspection } from './inspection';
 
-/** Metadata and tensor list of a GGUF file. */
-export async function inspectGguf(file: string, engine: Pick<EngineModule, 'readGguf'>): Promise<Inspection> {
+/** What the header of a GGUF file tells; its tokenizer and template are not compiled yet. */
+export async function inspectGguf(
+  file: string,
+  engine: Pick<EngineModule, 'checkModel' | 'readGguf'>,
+): Promise<Inspection> {
   const { metadata, tensors } = engine.readGguf(file);
   const { size } = await stat(file);
   const type = String(metadata['general.architecture'] ?? 'none');
-  const number = (key: string) => whole(metadata[`${type}.${key}`]);
   const hash = createHash('sha256').update(JSON.stringify({ type, size }));
   for (const tensor of tensors) hash.update(`${tensor.name} ${tensor.type} ${tensor.shape.join('x')}\n`);
-  const embedding = tensors.find((tensor) => tensor.name === 'token_embd.weight');
-  let reason = unsupported(type, tensors);
-  let hasChatTemplate = typeof metadata['tokenizer.chat_template'] === 'string';
-  try {
-    hasChatTemplate = ggufSource(metadata).template !== null;
-  } catch (error) {
-    if (!(error instanceof AtelierError)) throw error;
-    reason ??= error.message;
-  }
+  const verdict = judge(file, engine);
   return {
-    unsupported: reason,
-    family: Object.hasOwn(families, type) ? type : null,
-    parameters: tensors.reduce((sum, tensor) => sum + elements(tensor.shape), 0),
+    ...verdict,
+    unsupported: verdict.unsupported ?? textProblem(metadata),
     bytes: size,
-    contextLength: number('context_length'),
-    vocabularySize: embedding?.shape[0] ?? null,
-    hiddenSize: number('embedding_length'),
-    layers: number('block_count'),
-    hasChatTemplate,
+    hasChatTemplate: typeof metadata['tokenizer.chat_template'] === 'string',
     fingerprint: hash.digest('hex'),
   };
 }
 
-function unsupported(type: string, tensors: readonly { name: string; type: string }[]): string | null {
-  if (!Object.hasOwn(families, type)) {
-    return `The architecture "${type}" is not supported. Supported: ${Object.keys(families).join(', ')}.`;
+/** Why the text of the file is not read here, or null. Throws where it is malformed. */
+function textProblem(metadata: Record<string, unknown>): string | null {
+  try {
+    ggufSource(metadata);
+    return null;
+  } catch (error) {
+    if (error instanceof AtelierError && error.code === 'unsupported') return error.message;
+    throw error;
   }
-  const odd = tensors.find((tensor) => !ggufTypes.has(tensor.type));
-  if (!odd) return null;
-  return `Tensors of type ${odd.type} (${odd.name}) are not supported. Supported: ${[...ggufTypes].join(', ')}.`;
 }

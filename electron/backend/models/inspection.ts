@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { EngineError, type EngineModule } from '../../../native/face';
 
 /** What a model's files tell without its weights being loaded. */
 export const Inspection = z.object({
@@ -17,10 +18,20 @@ export const Inspection = z.object({
 });
 export type Inspection = z.infer<typeof Inspection>;
 
-export function whole(value: unknown): number | null {
-  return typeof value === 'number' && Number.isInteger(value) && value > 0 ? value : null;
-}
+type Verdict = Pick<
+  Inspection,
+  'unsupported' | 'family' | 'parameters' | 'contextLength' | 'vocabularySize' | 'hiddenSize' | 'layers'
+>;
 
-export function elements(shape: readonly number[]): number {
-  return shape.reduce((product, size) => product * size, 1);
+/** The engine's judgement of a model's files: what they hold, or why it does not run them. Throws where they are malformed. */
+export function judge(path: string, engine: Pick<EngineModule, 'checkModel'>): Verdict {
+  try {
+    const { tied: _, ...facts } = engine.checkModel(path);
+    return { unsupported: null, ...facts };
+  } catch (error) {
+    if (!(error instanceof EngineError) || error.code !== 'unsupported_model') throw error;
+    const nothing = { parameters: null, contextLength: null, vocabularySize: null, hiddenSize: null };
+    const unsupported = `${error.message}.${error.hint ? ` ${error.hint}` : ''}`;
+    return { unsupported, family: null, layers: null, ...nothing };
+  }
 }

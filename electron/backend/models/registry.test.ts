@@ -1,11 +1,13 @@
 import { cp, mkdir, mkdtemp, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { engineModule } from '../../../native';
 import { Roots } from '../places';
-import { fixturePath } from '../text/testing';
 import { ModelRegistry } from './registry';
+
+const abacus = fileURLToPath(new URL('../../../resources/models/abacus', import.meta.url));
 
 let base: string;
 let registry: ModelRegistry;
@@ -18,18 +20,22 @@ const make = () =>
     engine,
   });
 
-/** A model folder as transformers writes one: a fixture's weights with the fixtures' small tokenizer. */
-async function folder(name: string, model = 'qwen3_tied'): Promise<string> {
+/** A copy of the app's own small model, without its card. */
+async function folder(name: string): Promise<string> {
   const path = join(base, name);
-  await cp(fixturePath(`models/${model}`), path, { recursive: true });
-  await cp(fixturePath('tokenizers/tiny_bpe'), path, { recursive: true });
+  await cp(abacus, path, { recursive: true });
+  await rm(join(path, 'README.md'));
   return path;
 }
 
-async function edit(path: string, change: (config: Record<string, unknown>) => void): Promise<void> {
-  const config = JSON.parse(await readFile(join(path, 'config.json'), 'utf8')) as Record<string, unknown>;
-  change(config);
-  await writeFile(join(path, 'config.json'), JSON.stringify(config));
+async function edit(
+  path: string,
+  change: (json: Record<string, unknown>) => void,
+  file = 'config.json',
+): Promise<void> {
+  const json = JSON.parse(await readFile(join(path, file), 'utf8')) as Record<string, unknown>;
+  change(json);
+  await writeFile(join(path, file), JSON.stringify(json));
 }
 
 beforeEach(async () => {
@@ -49,8 +55,8 @@ describe('a model folder', () => {
       format: 'safetensors',
       state: 'ready',
       family: 'qwen3',
-      hiddenSize: 64,
-      vocabularySize: 512,
+      hiddenSize: 128,
+      vocabularySize: 448,
       hasChatTemplate: true,
     });
     expect(model.parameters).toBeGreaterThan(100_000);
@@ -75,7 +81,7 @@ describe('a model folder', () => {
     const { id } = await registry.add({ path: await folder('m') });
     const open = await registry.open(id);
     expect(open).toMatchObject({ id: 'm', templateHash: open.text.template?.hash });
-    expect([...open.stopIds]).toEqual([open.text.tokenizer.id('<|im_end|>')]);
+    expect([...open.stopIds]).toEqual([2, 0]);
     expect(open.contextLength).toBeGreaterThan(0);
     expect(open.fingerprint).toMatch(/^[0-9a-f]{64}$/);
   });
@@ -97,15 +103,29 @@ describe('a model folder', () => {
     [
       'another family',
       (c: Record<string, unknown>) => (c['model_type'] = 'gemma3_text'),
-      /"gemma3_text" is not supported/,
+      /'gemma3_text' is not supported.*Supported families: llama, qwen3/,
     ],
-    ['quantised weights', (c: Record<string, unknown>) => (c['quantization_config'] = {}), /Quantised/],
-    ['its own code', (c: Record<string, unknown>) => (c['auto_map'] = {}), /own code/],
-    ['other rope', (c: Record<string, unknown>) => (c['rope_parameters'] = { rope_type: 'yarn' }), /"yarn"/],
+    [
+      'quantised weights',
+      (c: Record<string, unknown>) => (c['quantization_config'] = {}),
+      /quantised checkpoint/,
+    ],
+    [
+      'its own code',
+      (c: Record<string, unknown>) => (c['auto_map'] = {}),
+      /code that comes with a checkpoint/,
+    ],
+    ['other rope', (c: Record<string, unknown>) => (c['rope_parameters'] = { rope_type: 'yarn' }), /'yarn'/],
     [
       'a name of the prototype',
       (c: Record<string, unknown>) => (c['model_type'] = 'constructor'),
-      /"constructor"/,
+      /'constructor'/,
+    ],
+    ['capped logits', (c: Record<string, unknown>) => (c['final_logit_softcapping'] = 30), /softcapping/],
+    [
+      'a feature unheard of',
+      (c: Record<string, unknown>) => (c['looks_ahead'] = 2),
+      /'looks_ahead' = 2.*take/,
     ],
   ])('with %s is listed with its reason and does not open', async (_, change, reason) => {
     const path = await folder('m');
@@ -137,7 +157,67 @@ describe('a model folder', () => {
     [
       'a broken config',
       (path: string) => writeFile(join(path, 'config.json'), '{'),
-      /config\.json is not JSON/,
+      /config\.json cannot be read/,
+    ],
+    [
+      'more layers than tensors',
+      (path: string) => edit(path, (c) => (c['num_hidden_layers'] = 4)),
+      /'model\.layers\.3\.\S+' is missing/,
+    ],
+    [
+      'other sizes than tensors',
+      (path: string) => edit(path, (c) => (c['intermediate_size'] = 128)),
+      /is \[\d+, 256\]|is \[256, \d+\]/,
+    ],
+    [
+      'an EOS that is no token',
+      (path: string) => edit(path, (c) => (c['eos_token_id'] = 448)),
+      /config\.json: eos_token_id 448/,
+    ],
+    [
+      'an EOS of its generation that is no token',
+      (path: string) => edit(path, (c) => (c['eos_token_id'] = [2, 448]), 'generation_config.json'),
+      /eos_token_id 448 is none of the model's 448 tokens/,
+    ],
+    [
+      'an EOS that is no number',
+      (path: string) => edit(path, (c) => (c['eos_token_id'] = '</s>'), 'generation_config.json'),
+      /generation_config\.json: eos_token_id "<\/s>"/,
+    ],
+    [
+      'tokens beyond its embedding',
+      (path: string) =>
+        edit(
+          path,
+          (file) => {
+            const added = file['added_tokens'] as object[];
+            for (let id = 0; id < 500; id++)
+              added.push({ ...added[0], id: 1000 + id, content: `<|extra${id}|>` });
+          },
+          'tokenizer.json',
+        ),
+      /"<\|extra\d+\|>" the id \d+, but the model has 448 tokens/,
+    ],
+    [
+      'a broken tokenizer',
+      (path: string) => writeFile(join(path, 'tokenizer.json'), '{"model":'),
+      /tokenizer\.json cannot be read/,
+    ],
+    [
+      'a broken template',
+      (path: string) => writeFile(join(path, 'chat_template.jinja'), '{% for m in messages %}'),
+      /chat template cannot be used/,
+    ],
+    [
+      'a template that refuses a question',
+      (path: string) =>
+        writeFile(join(path, 'chat_template.jinja'), "{{ raise_exception('only systems speak here') }}"),
+      /only systems speak here/,
+    ],
+    [
+      'a template that eats the memory',
+      (path: string) => writeFile(join(path, 'chat_template.jinja'), doubling),
+      /chat template cannot be used here/,
     ],
   ])('with %s is refused, and nothing is kept', async (_, spoil, reason) => {
     const path = await folder('m');
@@ -145,6 +225,14 @@ describe('a model folder', () => {
     await expect(registry.add({ path })).rejects.toThrow(reason);
     expect(await registry.list()).toEqual([]);
   });
+});
+
+test('a model without a template is ready, in the plain form', async () => {
+  const path = await folder('m');
+  await rm(join(path, 'chat_template.jinja'));
+  const { id, ...model } = await registry.add({ path });
+  expect(model).toMatchObject({ state: 'ready', hasChatTemplate: false });
+  expect((await registry.open(id)).text.form).toBe('plain');
 });
 
 test('a GGUF file that is none is refused by the engine', async () => {
@@ -174,6 +262,9 @@ test('bundled models have name and words from their card, and stay', async () =>
   ]);
   await expect(registry.remove('abacus')).rejects.toMatchObject({ code: 'forbidden' });
 });
+
+const doubling =
+  '{% set ns = namespace(a=[1]) %}{% for i in range(60) %}{% set ns.a = ns.a + ns.a %}{% endfor %}{{ ns.a | length }}';
 
 /** A header whose shape's product wraps around 2^64. */
 function hostile(): Buffer {

@@ -6,7 +6,7 @@ import { Id } from '../../../shared/contract/common';
 import type { Model } from '../../../shared/contract/models';
 import { AtelierError } from '../../../shared/rpc/errors';
 import { makeId, RegistryFile, type Roots } from '../places';
-import { ModelText } from '../text';
+import { ModelText, type Renderer } from '../text';
 import { inspectFolder } from './inspect-folder';
 import { inspectGguf } from './inspect-gguf';
 import { Inspection } from './inspection';
@@ -55,8 +55,10 @@ export interface ModelOptions {
   /** Folder whose subfolders are the app's own models. */
   bundled: string;
   roots: Roots;
-  /** Reads headers; weights stay where they are. */
-  engine: Pick<EngineModule, 'readGguf' | 'readSafetensorsHeader'>;
+  /** Judges configurations and headers; weights stay where they are. */
+  engine: Pick<EngineModule, 'checkModel' | 'readGguf' | 'readSafetensorsHeader'>;
+  /** Where chat templates are rendered; default: a child process of Node. */
+  renderer?: Renderer;
 }
 
 /** Models by id: those that come with the app, and folders or GGUF files added where they lie. */
@@ -92,6 +94,8 @@ export class ModelRegistry {
       );
     }
     const last = await this.#inspect({ path: real, format });
+    // a tokenizer or a template that cannot be used is told now, not when a run starts
+    if (last.unsupported === null) await this.#text({ path: real, format }, last);
     const card = format === 'safetensors' ? await modelCard(real) : { title: null };
     const title = name ?? (card.title !== null && card.title.length <= 60 ? card.title : nameOfPath(real));
     const taken = new Set(known.map((entry) => entry.id));
@@ -129,7 +133,7 @@ export class ModelRegistry {
       );
     }
     if (inspection.unsupported !== null) throw new AtelierError('unsupported', inspection.unsupported);
-    const text = await this.#text(known);
+    const text = await this.#text(known, inspection);
     return {
       id,
       name: known.name,
@@ -200,14 +204,19 @@ export class ModelRegistry {
     return inspection;
   }
 
-  async #text({ path, format }: Known): Promise<ModelText> {
+  async #text({ path, format }: Pick<Known, 'path' | 'format'>, facts: Inspection): Promise<ModelText> {
     const stamp = await stampOf(path);
     const kept = this.#texts.get(path);
     if (kept?.stamp === stamp) return kept.text;
-    const text =
+    const { engine, renderer } = this.options;
+    const read =
       format === 'gguf'
-        ? ModelText.fromGguf(this.options.engine.readGguf(path).metadata)
-        : ModelText.fromFolder(path);
+        ? ModelText.fromGguf(engine.readGguf(path).metadata, renderer)
+        : ModelText.fromFolder(path, renderer);
+    const text = read.then((ready) => {
+      if (facts.vocabularySize !== null) ready.requireFit(facts.vocabularySize);
+      return ready;
+    });
     // Tokenizers of large vocabularies take a quarter of a gigabyte: two are kept.
     const oldest = this.#texts.size >= 2 ? this.#texts.keys().next().value : undefined;
     if (oldest !== undefined) this.#texts.delete(oldest);

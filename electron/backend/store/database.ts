@@ -72,7 +72,7 @@ export function checkStore(
   if (problem !== 'ok') {
     throw new AtelierError(
       'invalid_file',
-      `${file} is damaged: ${problem}`,
+      `${file} is damaged: ${problem}.`,
       'Its checkpoints are files and may still be whole.',
     );
   }

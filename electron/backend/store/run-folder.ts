@@ -83,7 +83,7 @@ export async function readRecord(folder: string): Promise<RunRecord> {
   try {
     value = JSON.parse(await readFile(file, 'utf8'));
   } catch (error) {
-    throw new AtelierError('invalid_file', `${file} cannot be read: ${(error as Error).message}`);
+    throw new AtelierError('invalid_file', `${file} cannot be read: ${(error as Error).message}.`);
   }
   const format = (value as { format?: unknown } | null)?.format;
   if (typeof format === 'number' && format > 1) {

@@ -47,9 +47,13 @@ function specials(config: Json, map: Json): Record<string, string> {
   return found;
 }
 
-function ids(value: unknown): number[] {
-  const list = Array.isArray(value) ? value : [value];
-  return list.filter((id): id is number => Number.isInteger(id));
+function ids(value: unknown, where: string): number[] {
+  const list = Array.isArray(value) ? value : value === null || value === undefined ? [] : [value];
+  const wrong = list.find((id) => !Number.isInteger(id) || (id as number) < 0);
+  if (wrong !== undefined) {
+    throw new AtelierError('invalid_file', `${where}: eos_token_id ${JSON.stringify(wrong)} is no token id.`);
+  }
+  return list as number[];
 }
 
 /** tokenizer_config's chat_template is one template, or several by name. */
@@ -80,13 +84,15 @@ export async function folderSource(dir: string): Promise<TextSource> {
     json(dir, 'chat_template.json'),
   ]);
   const nested = (model['text_config'] ?? {}) as Json;
-  const eos = [generation['eos_token_id'], model['eos_token_id'], nested['eos_token_id']].find(
-    (value) => ids(value).length > 0,
-  );
+  const eos = [
+    ids(generation['eos_token_id'], 'generation_config.json'),
+    ids(model['eos_token_id'], 'config.json'),
+    ids(nested['eos_token_id'], 'config.json: text_config'),
+  ].find((list) => list.length > 0);
   return {
     tokenizerJson,
     specialTokens: specials(config, map),
-    eosIds: ids(eos),
+    eosIds: eos ?? [],
     template:
       jinja ?? configTemplate(templateJson['chat_template']) ?? configTemplate(config['chat_template']),
   };

@@ -79,8 +79,13 @@ export function ggufSource(metadata: Metadata): TextSource {
   const types = metadata['tokenizer.ggml.token_type'];
   const type = (id: number): unknown => (Array.isArray(types) ? types[id] : undefined);
   const id = (role: string) => {
-    const value = integer(metadata, `tokenizer.ggml.${role}_token_id`);
-    return value !== null && value >= 0 && value < tokens.length ? value : null;
+    const key = `tokenizer.ggml.${role}_token_id`;
+    const value = integer(metadata, key);
+    if (value === null || (value >= 0 && value < tokens.length)) return value;
+    throw new AtelierError(
+      'invalid_file',
+      `The GGUF file's ${key} is ${value}; its list has ${tokens.length} tokens.`,
+    );
   };
   const [bos, eos, pad, unk] = [id('bos'), id('eos'), id('padding'), id('unknown')];
   // llama.cpp adds the BOS of llama-bpe unless told otherwise.
@@ -110,11 +115,7 @@ export function ggufSource(metadata: Metadata): TextSource {
       model: bpeModel(tokens, strings(metadata, 'tokenizer.ggml.merges'), pre.ignoreMerges),
     }),
     specialTokens,
-    eosIds: [
-      eos,
-      integer(metadata, 'tokenizer.ggml.eot_token_id'),
-      integer(metadata, 'tokenizer.ggml.eom_token_id'),
-    ].filter((value): value is number => value !== null && value < tokens.length),
+    eosIds: [eos, id('eot'), id('eom')].filter((value) => value !== null),
     template: typeof template === 'string' ? template : null,
   };
 }

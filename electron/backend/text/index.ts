@@ -9,6 +9,7 @@ export {
   type TextExample,
 } from './model-text';
 export { ChatTemplate, type ChatMessage, type RenderOptions } from './template/chat-template';
+export { Renderer } from './template/renderer';
 export type { TextSource } from './tokenizer';
 export { folderSource } from './folder-source';
 export { ggufSource } from './gguf-source';

@@ -6,6 +6,7 @@ import { ContentGuard } from './guard';
 import { answerStart, commonPrefix, endAtTurnEnds, maskOfSpans } from './loss-mask';
 import { ChatTemplate, type ChatMessage, type RenderOptions } from './template/chat-template';
 import { takeSpans, type Span } from './template/generation-tags';
+import type { Renderer } from './template/renderer';
 import { Tokenizer, type EncodedText, type TextSource } from './tokenizer';
 
 export interface EncodedPrompt {
@@ -62,25 +63,49 @@ export class ModelText {
     this.#bos = addsBos ? tokenizer.special('bos_token') : null;
   }
 
-  static async fromFolder(dir: string): Promise<ModelText> {
-    return ModelText.fromSource(await folderSource(dir));
+  static async fromFolder(dir: string, renderer?: Renderer): Promise<ModelText> {
+    return ModelText.fromSource(await folderSource(dir), renderer);
   }
 
   /** From the metadata of a GGUF file, as `readGguf` gives it. */
-  static fromGguf(metadata: Record<string, unknown>): Promise<ModelText> {
-    return ModelText.fromSource(ggufSource(metadata));
+  static async fromGguf(metadata: Record<string, unknown>, renderer?: Renderer): Promise<ModelText> {
+    return ModelText.fromSource(ggufSource(metadata), renderer);
   }
 
-  static async fromSource(source: TextSource): Promise<ModelText> {
+  /** Throws where the tokenizer cannot be read, or the template does not render a user's question. */
+  static async fromSource(source: TextSource, renderer?: Renderer): Promise<ModelText> {
     const tokenizer = Tokenizer.fromSource(source);
     const template =
-      source.template === null ? null : new ChatTemplate(source.template, source.specialTokens);
+      source.template === null ? null : new ChatTemplate(source.template, source.specialTokens, renderer);
+    if (template) await withAdvice(template.render(question, { addGenerationPrompt: true }));
     const eos = tokenizer.special('eos_token');
     const closing = template ? await closingToken(tokenizer, template) : null;
     const stops = [...source.eosIds, eos, closing].filter((id): id is number => id !== null);
     const bos = tokenizer.special('bos_token');
     const addsBos = bos !== null && (await tokenizer.encode('a', { special: true }))[0] === bos;
-    return new ModelText(source, tokenizer, template, Int32Array.from(new Set(stops)), addsBos);
+    const text = new ModelText(source, tokenizer, template, Int32Array.from(new Set(stops)), addsBos);
+    if (template) await withAdvice(text.prompt(question));
+    return text;
+  }
+
+  /** Refuses a tokenizer whose ids reach beyond a model's embedding of so many rows. */
+  requireFit(rows: number): void {
+    const { token, id } = this.tokenizer.last();
+    const hint = 'Take tokenizer, generation_config.json and weights from the same model.';
+    if (id >= rows) {
+      throw new AtelierError(
+        'invalid_file',
+        `The tokenizer gives ${JSON.stringify(token)} the id ${id}, but the model has ${rows} tokens (0 to ${rows - 1}).`,
+        hint,
+      );
+    }
+    const stop = this.stopIds.find((stopId) => stopId >= rows);
+    if (stop === undefined) return;
+    throw new AtelierError(
+      'invalid_file',
+      `eos_token_id ${stop} is none of the model's ${rows} tokens (0 to ${rows - 1}).`,
+      hint,
+    );
   }
 
   get form(): 'chat' | 'plain' {
@@ -262,6 +287,21 @@ export class ModelText {
   #eos(): number[] {
     const eos = this.tokenizer.special('eos_token') ?? this.stopIds[0];
     return eos === undefined ? [] : [eos];
+  }
+}
+
+/** What every template must render: a run's prompts are no other. */
+const question: ChatMessage[] = [{ role: 'user', content: 'Hello?' }];
+
+async function withAdvice(rendered: Promise<unknown>): Promise<void> {
+  try {
+    await rendered;
+  } catch (error) {
+    if (!(error instanceof AtelierError)) throw error;
+    const advice =
+      'It stands in chat_template.jinja, or as chat_template in tokenizer_config.json or in the GGUF file. Mend it, ' +
+      'or take it out: without one, messages are joined as plain text, without their roles.';
+    throw new AtelierError(error.code, error.message, advice, error.details);
   }
 }
 

@@ -48,7 +48,12 @@ export class Tokenizer {
       // Some files keep the padding and truncation of the last training run: they are not the tokenizer's.
       native.disablePadding();
       native.disableTruncation();
-      const added = (JSON.parse(source.tokenizerJson) as { added_tokens?: AddedToken[] }).added_tokens ?? [];
+      const file = JSON.parse(source.tokenizerJson) as { added_tokens?: AddedToken[] };
+      // The library gives an added token the next free id, whatever the file says.
+      const added = (file.added_tokens ?? []).map((token) => ({
+        ...token,
+        id: native.tokenToId(token.content) ?? token.id,
+      }));
       return new Tokenizer(native, source.tokenizerJson, added, source.specialTokens);
     } catch (error) {
       throw new AtelierError(
@@ -76,6 +81,14 @@ export class Tokenizer {
   /** Vocabulary with added tokens. */
   get size(): number {
     return this.native.getVocabSize(true);
+  }
+
+  /** The token with the largest id. */
+  last(): { token: string; id: number } {
+    let found = { token: '', id: -1 };
+    for (const [token, id] of Object.entries(this.native.getVocab(true)))
+      if (id > found.id) found = { token, id };
+    return found;
   }
 
   id(token: string): number | null {

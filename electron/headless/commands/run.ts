@@ -5,7 +5,7 @@ import { RunConfig } from '../../../shared/contract/runs';
 import { AtelierError, parseInput, type Client } from '../../../shared/rpc';
 import { dataFolder } from '../../backend/system';
 import { needed, readArguments, readPort, refuseMore, type Command } from '../command';
-import { openLocal } from '../local';
+import { openLocal, work } from '../local';
 import { showRun } from '../terminal-run';
 
 export const runCommand: Command = {
@@ -19,13 +19,7 @@ export const runCommand: Command = {
     const begin = await chooseRun(positionals, values.resume);
     const local = await openLocal({ home, device, port: readPort(values.port, 0) });
     let resume = '';
-    const stop = () =>
-      void local.close().then(() => {
-        if (resume) process.stderr.write(`\nGo on with: ${resume}\n`);
-        process.exit(130);
-      });
-    process.once('SIGINT', stop);
-    try {
+    const follow = async () => {
       const { id, queued, after } = await begin(local.client);
       resume = resumeCommand(id, home);
       process.stdout.write(`Watch it at ${local.address}\n`);
@@ -37,10 +31,8 @@ export const runCommand: Command = {
       const waits = result.status === 'paused' ? `The run waits for a decision: ${result.message}\n` : '';
       process.stderr.write(`${waits}Go on with: ${resume}\n`);
       return 1;
-    } finally {
-      process.removeListener('SIGINT', stop);
-      await local.close();
-    }
+    };
+    return work(local, follow, () => (resume === '' ? '' : `\nGo on with: ${resume}\n`));
   },
 };
 

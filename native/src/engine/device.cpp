@@ -77,7 +77,8 @@ void use_device(const DeviceInfo& device) {
   bool on_cpu = device.device == "cpu";
   mx::set_default_device(on_cpu ? mx::Device::cpu : mx::Device::gpu);
   if (on_cpu) {
-    // Fused kernels on the CPU start a C++ compiler at run time.
+    // Fused kernels on the CPU start a C++ compiler at run time. For the whole process, so for a GPU's engine beside
+    // this one as well.
     mx::disable_compile();
   }
 }

@@ -1,6 +1,7 @@
 #include "engine/engine.h"
 
 #include "kernels/primitive.h"
+#include "models/registry.h"
 #include "train/lora_init.h"
 
 #include <algorithm>
@@ -112,14 +113,22 @@ void Engine::reset_peak() {
   mx::reset_peak_memory();
 }
 
-void Engine::check_room(uint64_t wanted, const std::string& what) const {
-  if (mx::get_active_memory() + wanted > memory_limit_) {
+uint64_t Engine::room() const {
+  const uint64_t used = mx::get_active_memory();
+  return used < memory_limit_ ? memory_limit_ - used : 0;
+}
+
+void Engine::check_room(uint64_t wanted, const std::string& what, const std::string& instead)
+    const {
+  if (wanted > room()) {
+    auto mib = [](uint64_t bytes) {
+      return std::to_string((bytes + (1 << 20) - 1) >> 20) + " MiB";
+    };
     throw Error(
         ErrorCode::out_of_memory,
-        what + " needs " + std::to_string(wanted >> 20) + " MiB beside the " +
-            std::to_string(mx::get_active_memory() >> 20) + " MiB in use; the limit is " +
-            std::to_string(memory_limit_ >> 20) + " MiB",
-        "Unload a model, choose a smaller one, or raise the memory limit.");
+        what + " needs " + mib(wanted) + " beside the " + mib(mx::get_active_memory()) +
+            " in use; the limit is " + mib(memory_limit_),
+        instead + ", unload a model, or raise the memory limit.");
   }
 }
 
@@ -129,7 +138,6 @@ ModelInfo Engine::take_model(LoadedModel loaded) {
     arrays.push_back(array);
   }
   mx::eval(arrays);
-  check_room(0, "The model");
   auto model = std::make_shared<LoadedModel>(std::move(loaded));
   ModelInfo info;
   info.config = model->model->config();
@@ -145,12 +153,20 @@ ModelInfo Engine::take_model(LoadedModel loaded) {
 }
 
 ModelInfo Engine::load_model(const std::string& path, const std::string& dtype) {
-  return take_model(atelier::load_model(path, compute_dtype(dtype, device_)));
+  const mx::Dtype type = compute_dtype(dtype, device_);
+  check_room(
+      check_model(path)->parameters() * uint64_t{type.size()}, "The model", "Choose a smaller one");
+  return take_model(atelier::load_model(path, type));
 }
 
 ModelInfo
 Engine::init_model(const std::string& config_json, uint64_t seed, const std::string& dtype) {
-  return take_model(atelier::init_model(config_json, seed, compute_dtype(dtype, device_)));
+  const mx::Dtype type = compute_dtype(dtype, device_);
+  check_room(
+      make_model(config_json, "config")->parameters() * uint64_t{type.size()},
+      "The model",
+      "Choose a smaller one");
+  return take_model(atelier::init_model(config_json, seed, type));
 }
 
 void Engine::save_model(int model, const std::string& dir, const std::string& dtype) {

@@ -141,7 +141,10 @@ class Engine {
   AdapterInfo take_adapter(int model, Adapter adapter);
   /** Weights and the stacked adapter for a forward without gradient. */
   Bound bind(int model, std::optional<int> adapter) const;
-  void check_room(uint64_t bytes, const std::string& what) const;
+  /** Bytes of the memory limit that are not in use. */
+  uint64_t room() const;
+  /** Throws out_of_memory where `wanted` bytes are more than there is room for; `instead` completes the hint. */
+  void check_room(uint64_t wanted, const std::string& what, const std::string& instead) const;
 
   DeviceInfo device_;
   bool plain_ops_ = false;

@@ -3,6 +3,8 @@
 #include <chrono>
 
 #include "engine/engine.h"
+#include "infer/row_memory.h"
+#include "train/row_memory.h"
 
 namespace atelier {
 namespace {
@@ -51,7 +53,7 @@ Generated Engine::generate(
   Clock clock;
   auto bound = bind(model, adapter);
   const auto& m = *models_.get(model)->model;
-  int vocabulary = m.config().vocabulary, context = m.config().context;
+  int vocabulary = m.config().vocabulary, context = m.config().context, longest = 0;
   for (size_t p = 0; p < request.prompts.size(); p++) {
     const auto& prompt = request.prompts[p];
     std::string field = "prompts[" + std::to_string(p) + "]";
@@ -63,7 +65,12 @@ Generated Engine::generate(
               std::to_string(request.max_new_tokens) + " it would pass the model's context of " +
               std::to_string(context));
     }
+    longest = std::max(longest, static_cast<int>(prompt.size()) + request.max_new_tokens);
   }
+  const uint64_t row = decode_row_bytes(m.config(), longest, models_.get(model)->dtype);
+  check_room(row, "A row of " + std::to_string(longest) + " tokens", "Ask for fewer new tokens");
+  // What does not fit waits: draws depend on rollout id and position alone.
+  request.max_rows = static_cast<int>(std::min<uint64_t>(request.max_rows, room() / row));
   Generated result;
   result.rows = atelier::generate(m, bound.weights, bound.lora, request, on_progress, &cancelled);
   for (const auto& row : result.rows) {
@@ -117,7 +124,8 @@ int Engine::create_optimizer(
   auto loaded = models_.get(model.value());
   check_room(
       static_cast<uint64_t>(parameter_count(loaded->weights)) * 3 * sizeof(float),
-      "Training all parameters");
+      "Training all parameters",
+      "Train an adapter");
   return optimizers_.add(std::make_shared<Optimizer>(Trainable::of_model(loaded), spec));
 }
 
@@ -139,6 +147,11 @@ Engine::step(int optimizer, const StepRequest& request, const std::atomic<bool>&
   const auto& config = o->trainable.model().model->config();
   if (!request.rows.lengths.empty()) {
     request.rows.check("rows", config.vocabulary, config.context);
+    const int longest = *std::max_element(request.rows.lengths.begin(), request.rows.lengths.end());
+    check_room(
+        training_row_bytes(config, longest - 1, o->trainable.model().dtype),
+        "Training on a row of " + std::to_string(longest) + " tokens",
+        "Train on shorter rows");
   }
   peak_before_ = std::max<uint64_t>(peak_before_, mx::get_peak_memory());
   mx::reset_peak_memory();

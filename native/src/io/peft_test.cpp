@@ -148,6 +148,9 @@ TEST_CASE("an adapter's feature that is not run, and tensors that do not fit, ar
   CHECK(code("rank_pattern", {{"q_proj", 4.5}}, good) == invalid);
   CHECK(code("layers_to_transform", {1.5}, good) == invalid);
   CHECK(code("r", 8, good) == invalid);  // tensors of rank 4
+  Params diverged = good;
+  diverged.begin()->second = diverged.begin()->second * mx::array(INFINITY);
+  CHECK(code("r", 4, diverged) == invalid);
   Params whole = good;
   whole.begin()->second = mx::astype(whole.begin()->second, mx::int8);
   CHECK(code("r", 4, whole) == unsupported);

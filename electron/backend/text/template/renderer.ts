@@ -1,6 +1,6 @@
-import { Worker } from 'node:worker_threads';
 import { AtelierError } from '../../../../shared/rpc/errors';
-import { entryFile } from '../../../supervise/entry-file';
+import type { HostSpawn, Spawned } from '../../../supervise/host-spawn';
+import { nodeSpawn } from '../../../supervise/node-spawn';
 
 export interface RenderTask {
   source: string;
@@ -21,12 +21,26 @@ export interface RenderBudget {
 export const defaultBudget: RenderBudget = { milliseconds: 2000, maxOutput: 4 << 20 };
 export const maxTemplateBytes = 256 << 10;
 
-/** Renders one at a time on a worker thread that is killed and replaced when a template overruns. */
-export class Renderer {
-  #worker: Worker | null = null;
-  #last: Promise<unknown> = Promise.resolve();
+/** A host that is still starting: a busy machine takes its time. */
+const startLimit = 30_000;
 
-  constructor(private readonly budget: RenderBudget = defaultBudget) {}
+/**
+ * Renders one at a time in a process that is killed and replaced when a template overruns. A thread would not do:
+ * one large allocation past its limit ends the whole process.
+ */
+export class Renderer {
+  readonly #spawn: HostSpawn;
+  readonly #budget: RenderBudget;
+  #host: Spawned | null = null;
+  #last: Promise<unknown> = Promise.resolve();
+  /** Of the task that runs. */
+  #answered: (answer: RenderAnswer) => void = () => undefined;
+  #broke: (why: string) => void = () => undefined;
+
+  constructor({ spawn = nodeSpawn, ...budget }: Partial<RenderBudget> & { spawn?: HostSpawn } = {}) {
+    this.#spawn = spawn;
+    this.#budget = { ...defaultBudget, ...budget };
+  }
 
   render(source: string, context: Record<string, unknown>, now?: number): Promise<string> {
     const result = this.#last.then(() => this.#one(source, context, now));
@@ -34,70 +48,64 @@ export class Renderer {
     return result;
   }
 
-  async close(): Promise<void> {
-    const worker = this.#worker;
-    this.#worker = null;
-    await worker?.terminate();
-  }
-
-  #start(): Worker {
-    const worker = new Worker(entryFile('backend/template-worker'), {
-      execArgv: [],
-      env: {},
-      resourceLimits: { maxOldGenerationSizeMb: 512, stackSizeMb: 4 },
-    });
-    worker.unref();
-    return worker;
+  close(): void {
+    const host = this.#host;
+    this.#host = null;
+    host?.kill('SIGKILL');
   }
 
   /** Ready means that it answers: start-up must not count against the first template. */
-  async #ready(): Promise<Worker> {
-    if (this.#worker) return this.#worker;
-    const worker = this.#start();
-    await ask(worker, { source: '', context: {}, maxOutput: 1 }, 30_000);
-    this.#worker = worker;
-    return worker;
+  async #ready(): Promise<void> {
+    if (this.#host) return;
+    const host = await this.#spawn('template');
+    this.#host = host;
+    host.port.onMessage((message) => this.#answered(message as RenderAnswer));
+    host.onExit((code, signal) => {
+      if (this.#host !== host) return;
+      this.#host = null;
+      this.#broke(`its process ended by ${signal ?? `code ${code}`}, most likely for want of memory`);
+    });
+    await this.#ask({ source: '', context: {}, maxOutput: 1 }, startLimit);
   }
 
   async #one(source: string, context: Record<string, unknown>, now?: number): Promise<string> {
     if (Buffer.byteLength(source) > maxTemplateBytes) {
       throw templateFailed(`it is larger than ${maxTemplateBytes >> 10} KiB`);
     }
-    const worker = await this.#ready();
-    const task = { source, context, now, maxOutput: this.budget.maxOutput };
     let answer: RenderAnswer;
     try {
-      answer = await ask(worker, task, this.budget.milliseconds);
+      await this.#ready();
+      const task = { source, context, now, maxOutput: this.#budget.maxOutput };
+      answer = await this.#ask(task, this.#budget.milliseconds);
     } catch (error) {
-      this.#worker = null;
-      void worker.terminate();
+      this.close();
       throw templateFailed(error instanceof Error ? error.message : String(error), { overrun: true });
     }
     if ('error' in answer) throw templateFailed(answer.error);
     return answer.text;
+  }
+
+  #ask(task: RenderTask, milliseconds: number): Promise<RenderAnswer> {
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(
+        () => reject(new Error(`it did not finish within ${milliseconds / 1000} s`)),
+        milliseconds,
+      );
+      this.#answered = (answer) => {
+        clearTimeout(timer);
+        resolve(answer);
+      };
+      this.#broke = (why) => {
+        clearTimeout(timer);
+        reject(new Error(why));
+      };
+      if (this.#host) void this.#host.port.post(task);
+      else this.#broke('its process ended');
+    });
   }
 }
 
 function templateFailed(why: string, details?: Record<string, unknown>): AtelierError {
   const message = `The chat template cannot be used here: ${why}.`;
   return new AtelierError('template_failed', message, undefined, details);
-}
-
-function ask(worker: Worker, task: RenderTask, milliseconds: number): Promise<RenderAnswer> {
-  return new Promise((resolve, reject) => {
-    const settle = (act: () => void) => {
-      clearTimeout(timer);
-      worker.off('message', onMessage).off('error', onError).off('exit', onExit);
-      act();
-    };
-    const onMessage = (answer: RenderAnswer) => settle(() => resolve(answer));
-    const onError = (error: Error) => settle(() => reject(error));
-    const onExit = () => settle(() => reject(new Error('its thread ended')));
-    const timer = setTimeout(
-      () => settle(() => reject(new Error(`it did not finish within ${milliseconds / 1000} s`))),
-      milliseconds,
-    );
-    worker.on('message', onMessage).on('error', onError).on('exit', onExit);
-    worker.postMessage(task);
-  });
 }
