@@ -100,6 +100,12 @@ export function writeDatasets(folder: string): void {
   mkdirSync(folder, { recursive: true });
   const files = [...skillFiles('sums'), ...ratedFiles(), ...skillFiles('decimals')];
   for (const { id, rows } of files) writeFileSync(join(folder, `${id}.jsonl`), lines(rows));
-  const index = files.map(({ rows: _, ...entry }) => entry);
+  const index = files.map(({ id, name, description, heldOut, suggestedReward }) => ({
+    id,
+    name,
+    description,
+    heldOut,
+    suggestedReward,
+  }));
   writeFileSync(join(folder, 'index.json'), JSON.stringify(index, null, 2) + '\n');
 }
