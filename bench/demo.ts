@@ -15,7 +15,7 @@ import decimals from '../resources/rewards/decimals';
 import sums from '../resources/rewards/sums';
 import { demo } from '../shared/contract/demo';
 import type { RunConfigInput } from '../shared/contract/runs';
-import { freshQuestions } from './held-out';
+import { freshQuestions, knownQuestions } from './held-out';
 
 const MOST_BEFORE = 0.45;
 const LEAST_AFTER = 0.85;
@@ -41,7 +41,7 @@ export async function benchDemo(args: string[]): Promise<number> {
   if (!Object.hasOwn(scores, values.skill))
     throw new Error(`--skill ${values.skill}: choose ${Object.keys(scores).join(' or ')}.`);
   const skill = values.skill as Skill;
-  const questions = freshQuestions(skill);
+  const questions = freshQuestions(skill, knownQuestions());
   console.log(
     `${questions.length} fresh questions, ${questions.length * SAMPLES} sampled answers before and after`,
   );

@@ -28,11 +28,11 @@ export function knownQuestions(): Set<string> {
 /** How many figures each number of a question has. The base model knows most short sums, so new ones are rare. */
 const shape = ({ prompt }: Row): string => prompt.replaceAll(/\d/g, '0');
 
-/** As many questions as the app's held-out set has, of the same shapes; none of them is known. */
-export function freshQuestions(skill: Skill): Question[] {
+/** As many questions as the app's held-out set has, of the same shapes, none of `known`; always the same. */
+export function freshQuestions(skill: Skill, known: ReadonlySet<string>): Question[] {
   const wanted = new Map<string, number>();
   for (const row of skillData(skill).heldOut) wanted.set(shape(row), (wanted.get(shape(row)) ?? 0) + 1);
-  const taken = knownQuestions();
+  const taken = new Set(known);
   const random = new Random(SEED);
   const fresh: Question[] = [];
   while (fresh.length < CORPUS.heldOut) {

@@ -15,10 +15,11 @@ export interface App {
   stop: () => Promise<void>;
 }
 
-/** The product as a user starts it: `atelier serve` with the real engine and an empty data folder. */
-export async function startApp(): Promise<App> {
+/** The product as a user starts it: `atelier serve` with the real engine and an empty data folder; `rest` is said after it. */
+export async function startApp(...rest: string[]): Promise<App> {
   const home = await mkdtemp(join(tmpdir(), 'atelier-e2e-'));
-  const child = spawn(process.execPath, [join(root, 'dist/headless/cli.js'), 'serve', '--port', '0'], {
+  const command = [join(root, 'dist/headless/cli.js'), 'serve', '--port', '0', ...rest];
+  const child = spawn(process.execPath, command, {
     env: { ...process.env, ATELIER_HOME: home },
     stdio: ['ignore', 'pipe', 'inherit'],
   });

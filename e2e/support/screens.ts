@@ -94,7 +94,7 @@ export const screens: readonly ScreenCase[] = [
   {
     name: 'run, live',
     path: '/runs/carry-again',
-    shows: { full: 'Sampling 64 answers', empty: 'There is no run', error: broken },
+    shows: { full: 'Sampling 64 answers', empty: 'There is no such run', error: broken },
   },
   { name: 'run, done', path: '/runs/learn-to-carry', shows: { full: '+0.589' } },
   {
@@ -103,6 +103,32 @@ export const screens: readonly ScreenCase[] = [
     shows: { full: 'Answer length, tokens' },
   },
   { name: 'run, failed', path: '/runs/short-answers', shows: { full: 'The run failed.' } },
+  {
+    name: 'run, failed at length',
+    path: '/runs/long-failure',
+    shows: { full: 'while scoring answer 49' },
+  },
+  { name: 'run of one step', path: '/runs/one-step', shows: { full: 'before and after 1 step' } },
+  {
+    name: 'run of many steps',
+    path: '/runs/many-steps',
+    shows: { full: 'Lines are means of 17 steps' },
+  },
+  {
+    name: 'rollouts of many steps',
+    path: '/runs/many-steps?tab=rollouts',
+    shows: { full: 'Step 5\u202f000' },
+  },
+  {
+    name: 'rollout that is gone',
+    path: '/runs/learn-to-carry?tab=rollouts&step=12&rollout=77777',
+    shows: { full: 'not in the list' },
+  },
+  {
+    name: 'step that is gone',
+    path: '/runs/learn-to-carry?tab=rollouts&step=999',
+    shows: { full: 'Show the newest step' },
+  },
   { name: 'run, interrupted', path: '/runs/support-sft', shows: { full: 'The run was interrupted' } },
   { name: 'run, queued', path: '/runs/queued-run', shows: { full: 'Number 1 in the queue' } },
   {

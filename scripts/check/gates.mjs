@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { run } from '../setup/exec.mjs';
 import { SetupError } from '../setup/log.mjs';
 import { buildDir, root } from '../setup/paths.mjs';
-import { readLock, unpackWheel } from '../setup/wheels.mjs';
+import { fetchTool } from '../setup/tools.mjs';
+import { readLock } from '../setup/wheels.mjs';
 import { includeProblems } from './cpp-includes.mjs';
 import { checkMac } from './mac.mjs';
 import { checkSymbols } from './symbols.mjs';
@@ -23,7 +24,7 @@ function cppFiles() {
 
 /** Path of the pinned clang-format. */
 async function clangFormat() {
-  const wheel = await unpackWheel(readLock('tools.lock').find(({ name }) => name === 'clang-format'));
+  const wheel = await fetchTool(readLock('tools.lock').find(({ name }) => name === 'clang-format'));
   const program = join(wheel, 'clang_format', 'data', 'bin', 'clang-format');
   await run('chmod', ['+x', program]);
   return program;

@@ -6,7 +6,8 @@ import { availableParallelism } from 'node:os';
 import { run } from '../setup/exec.mjs';
 import { buildDir, cache, root } from '../setup/paths.mjs';
 import { checkPrerequisites } from '../setup/prerequisites.mjs';
-import { readLock, unpackWheel } from '../setup/wheels.mjs';
+import { fetchTool } from '../setup/tools.mjs';
+import { readLock } from '../setup/wheels.mjs';
 
 const target = 'aarch64-macos.14.0';
 
@@ -26,10 +27,8 @@ function wrappers(zig, folder) {
 
 export async function checkMac() {
   const tools = checkPrerequisites();
-  const [zig, mlx] = await Promise.all([
-    unpackWheel(readLock('tools.lock').find(({ name }) => name === 'ziglang')),
-    unpackWheel(readLock('wheels-metal.lock')[0], { platform: 'macosx_14_0_arm64' }),
-  ]);
+  const zig = await fetchTool(readLock('tools.lock').find(({ name }) => name === 'ziglang'));
+  const mlx = await fetchTool(readLock('wheels-metal.lock')[0], { platform: 'macosx_14_0_arm64' });
   const program = join(zig, 'ziglang', 'zig');
   await run('chmod', ['+x', program]);
   const dir = buildDir('mac-check');

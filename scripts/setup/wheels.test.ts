@@ -1,4 +1,4 @@
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import {
   cpSync,
@@ -38,14 +38,14 @@ z.close()`;
 
 const { links, hash } = source();
 
+const env = { ...process.env, PIP_NO_INDEX: '1', PIP_FIND_LINKS: links, PIP_CONFIG_FILE: '/dev/null' };
+const file = (name: string) => JSON.stringify(join(checkout, 'scripts/setup', name));
+
 function unpack(line: string) {
-  const code = `import { dropPartialUnpackings, parseLock, unpackWheel } from ${JSON.stringify(join(checkout, 'scripts/setup/wheels.mjs'))};
+  const code = `import { dropPartialUnpackings, parseLock, unpackWheel } from ${file('wheels.mjs')};
     dropPartialUnpackings();
     console.log(await unpackWheel(parseLock(process.argv[1])[0]));`;
-  return spawnSync(process.execPath, ['--input-type=module', '-e', code, line], {
-    encoding: 'utf8',
-    env: { ...process.env, PIP_NO_INDEX: '1', PIP_FIND_LINKS: links, PIP_CONFIG_FILE: '/dev/null' },
-  });
+  return spawnSync(process.execPath, ['--input-type=module', '-e', code, line], { encoding: 'utf8', env });
 }
 
 const right = `planted==1.0 --hash=sha256:${hash}`;
@@ -78,4 +78,23 @@ test('what a killed set-up left behind is done again', () => {
 test('the second time nothing is fetched', () => {
   const { stderr, status } = unpack(right);
   expect([stderr, status]).toEqual(['', 0]);
+});
+
+test('a check that fetches a tool waits for the set-up at work, which would remove its half-unpacked folder', async () => {
+  rmSync(unpacked, { recursive: true });
+  const lock = join(checkout, '.cache', 'setup.lock');
+  writeFileSync(lock, String(process.pid));
+  const code = `import { parseLock } from ${file('wheels.mjs')};
+    import { fetchTool } from ${file('tools.mjs')};
+    await fetchTool(parseLock(process.argv[1])[0]);`;
+  const child = spawn(process.execPath, ['--input-type=module', '-e', code, right], { env });
+  const ended = new Promise((resolve) => child.once('exit', resolve));
+  await new Promise<void>((waits, fails) => {
+    child.stderr.on('data', (text) => String(text).includes('another set-up runs') && waits());
+    child.once('exit', () => fails(new Error('it did not wait')));
+  });
+  expect(existsSync(unpacked)).toBe(false);
+  rmSync(lock);
+  expect(await ended).toBe(0);
+  expect(readdirSync(unpacked)).toEqual(['planted-1.0']);
 });

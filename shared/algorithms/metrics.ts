@@ -157,6 +157,13 @@ export const ROLLOUT_METRICS: MetricInfo[] = [
     better: null,
   },
   {
+    key: 'rollout/entropy',
+    label: 'Entropy of all answers',
+    unit: 'nats',
+    help: 'How undecided the policy was, per token, while it sampled; estimated from the probabilities of what it took. Falling to near 0, all answers become alike; rising far, the text breaks down.',
+    better: null,
+  },
+  {
     key: 'rollout/duplicates',
     label: 'Same answer to other prompts',
     unit: '%',

@@ -57,6 +57,9 @@ test.each([
   [{ 'tokenizer.ggml.pre': 'constructor' }, /"constructor"/],
   [{ 'tokenizer.ggml.model': 'llama' }, /"llama"/],
   [{ 'tokenizer.ggml.tokens': 5 }, /tokenizer\.ggml\.tokens/],
+  [{ 'tokenizer.ggml.eos_token_id': 9999 }, /eos_token_id is 9999; its list has \d+ tokens/],
+  [{ 'tokenizer.ggml.eot_token_id': -1 }, /eot_token_id is -1/],
+  [{ 'tokenizer.ggml.bos_token_id': '<s>' }, /bos_token_id is <s>/],
 ])('%j is refused, not guessed', (over, message) => {
   expect(() => ggufSource(metadata(over))).toThrow(message);
 });

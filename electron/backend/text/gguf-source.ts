@@ -14,11 +14,6 @@ function strings(metadata: Metadata, key: string): string[] {
   throw new AtelierError('invalid_file', `The GGUF file's ${key} is not a list of strings.`);
 }
 
-function integer(metadata: Metadata, key: string): number | null {
-  const value = metadata[key];
-  return typeof value === 'number' && Number.isInteger(value) ? value : null;
-}
-
 function bpeModel(tokens: string[], merges: string[], ignoreMerges: boolean) {
   return {
     type: 'BPE',
@@ -78,13 +73,15 @@ export function ggufSource(metadata: Metadata): TextSource {
   const tokens = strings(metadata, 'tokenizer.ggml.tokens');
   const types = metadata['tokenizer.ggml.token_type'];
   const type = (id: number): unknown => (Array.isArray(types) ? types[id] : undefined);
-  const id = (role: string) => {
+  const id = (role: string): number | null => {
     const key = `tokenizer.ggml.${role}_token_id`;
-    const value = integer(metadata, key);
-    if (value === null || (value >= 0 && value < tokens.length)) return value;
+    const value = metadata[key];
+    if (value === undefined) return null;
+    if (typeof value === 'number' && Number.isInteger(value) && value >= 0 && value < tokens.length)
+      return value;
     throw new AtelierError(
       'invalid_file',
-      `The GGUF file's ${key} is ${value}; its list has ${tokens.length} tokens.`,
+      `The GGUF file's ${key} is ${String(value)}; its list has ${tokens.length} tokens.`,
     );
   };
   const [bos, eos, pad, unk] = [id('bos'), id('eos'), id('padding'), id('unknown')];

@@ -1,22 +1,14 @@
-import type { AdapterId, GeneratedRow } from '../../../native/face';
+import type { AdapterId } from '../../../native/face';
 import type { Judgement, Needs } from '../../../shared/algorithms';
-import type { NewGroup, NewRollout } from '../store';
+import type { NewGroup } from '../store';
+import { answerMetrics, describeFailure, failed, stored, type Answer } from './answers';
 import type { Gathered } from './gathered';
-import type { PromptRow, Sample, Score, TrainJob } from './job';
+import type { PromptRow, Sample, TrainJob } from './job';
 import type { ProgressMeter } from './progress';
 import type { Plan } from './plan';
 import { draw } from './random';
 import { addLogps, scoreRows } from './score-rows';
-import { firstTarget, onAnswer, sampledTrainRow, wholeRow, type SampledRow } from './train-row';
-
-interface Answer extends SampledRow {
-  group: number;
-  index: number;
-  of: PromptRow;
-  finish: GeneratedRow['finish'];
-  completion: string;
-  score: Score;
-}
+import { firstTarget, onAnswer, sampledTrainRow, wholeRow } from './train-row';
 
 interface Round {
   answers: Answer[];
@@ -75,7 +67,6 @@ export async function gatherRollouts(
     return [row];
   });
   await addLogps(job, plan.program, needs, adapter, kept, signal);
-  const scores = answers.map(({ score }) => score);
   const sum = (of: (round: Round) => number) => rounds.reduce((total, round) => total + of(round), 0);
   return {
     rows: kept,
@@ -89,15 +80,12 @@ export async function gatherRollouts(
     ),
     rollouts: answers.map((answer, k) => stored(job, answer, judgement, k)),
     metrics: {
-      ...rewardMetrics(scores),
+      ...answerMetrics(answers),
       ...judgement.metrics,
-      'rollout/length': mean(answers.map((answer) => answer.ids.length)),
-      'rollout/duplicates': duplicates(answers),
-      'rollout/truncated': mean(answers.map((answer) => (answer.finish === 'length' ? 1 : 0))),
       ...(needs.resample ? { 'rollout/sampled_groups': sampledGroups } : {}),
       'perf/rollout_tokens_per_s': sum((round) => round.tokens) / sum((round) => round.seconds),
     },
-    failed: scores.filter((score) => !fine(score)).length,
+    failed: answers.filter(failed).length,
     firstFailure: describeFailure(answers),
     alive: judgement.use.some((use) => use !== 'drop'),
     total: answers.length,
@@ -185,59 +173,4 @@ function keptGroups(answers: Answer[], judgement: Judgement, count: number): Set
   const live = contrasts(answers, judgement);
   const all = [...new Set(answers.map(({ group }) => group))];
   return new Set([...all.filter((g) => live.has(g)), ...all.filter((g) => !live.has(g))].slice(0, count));
-}
-
-const fine = (score: Score) => score.status === 'ok' || score.status === 'abstain';
-
-function stored(job: TrainJob, answer: Answer, judgement: Judgement, k: number): NewRollout {
-  const { ids, logprob, finish, score } = answer;
-  const advantage = judgement.advantage[k]!;
-  return {
-    group: answer.group,
-    index: answer.index,
-    completion: answer.completion,
-    reward: score.reward,
-    status: score.status,
-    error: score.error,
-    milliseconds: score.milliseconds,
-    rewardHash: job.scorer!.hash,
-    advantage:
-      score.reward === null ? null : typeof advantage === 'number' ? advantage : mean(Array.from(advantage)),
-    length: ids.length,
-    finish,
-    meanLogp: mean(Array.from(logprob)),
-    ...(job.settings.storeTokens ? { ids, logp: logprob } : {}),
-  };
-}
-
-function rewardMetrics(scores: Score[]): Record<string, number> {
-  const rewards = scores.flatMap((score) => (score.reward === null ? [] : [score.reward]));
-  const average = mean(rewards);
-  return {
-    'reward/mean': average,
-    'reward/std': Math.sqrt(mean(rewards.map((reward) => (reward - average) ** 2))),
-    'reward/failed': mean(scores.map((score) => (fine(score) ? 0 : 1))),
-  };
-}
-
-/** Share of the answers that another prompt of the step got too, word for word; NaN where there is but one. */
-function duplicates(answers: Answer[]): number {
-  const prompts = new Map<string, Set<string>>();
-  for (const { completion, of } of answers) {
-    const askedBy = prompts.get(completion) ?? new Set();
-    prompts.set(completion, askedBy.add(of.text));
-  }
-  if (new Set(answers.map(({ of }) => of.text)).size < 2) return NaN;
-  return mean(answers.map(({ completion }) => (prompts.get(completion)!.size > 1 ? 1 : 0)));
-}
-
-function describeFailure(answers: Answer[]): string | null {
-  const failed = answers.find(({ score }) => !fine(score));
-  if (!failed) return null;
-  const input = failed.completion.slice(0, 80).replace(/\s+/g, ' ');
-  return `The first: ${failed.score.error ?? failed.score.status} (data line ${failed.of.line}, answer "${input}").`;
-}
-
-function mean(values: number[]): number {
-  return values.length === 0 ? NaN : values.reduce((sum, value) => sum + value, 0) / values.length;
 }

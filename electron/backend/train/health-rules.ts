@@ -137,10 +137,12 @@ function samplerMismatch({ recent }: Seen): Verdict | null {
   );
 }
 
+/** At once where it was never otherwise; later a mastered task has such a step now and then. */
 function constantReward({ recent }: Seen): Verdict | null {
+  const last = recent.filter(({ rewards }) => rewards.length > 0).slice(-3);
+  if (last.at(-1) !== recent.at(-1) || !last.every(({ rewards }) => isConstant(rewards))) return null;
   const { rewards } = recent.at(-1)!;
-  const [value] = rewards;
-  if (value === undefined || rewards.length < 2 || rewards.some((other) => other !== value)) return null;
+  const value = rewards[0]!;
   return warn(
     `All ${rewards.length} answers of the step got the same reward, ${value}: nothing can be learnt from them.`,
     value > 0
@@ -148,6 +150,9 @@ function constantReward({ recent }: Seen): Verdict | null {
       : 'The reward may look in the wrong place, or the task is too hard: test it on real samples, and read the answers in Rollouts.',
   );
 }
+
+const isConstant = (rewards: readonly number[]) =>
+  rewards.length > 1 && rewards.every((reward) => reward === rewards[0]);
 
 function zeroVariance({ recent }: Seen): Verdict | null {
   if (recent.length < WINDOW) return null;
@@ -170,20 +175,24 @@ function truncated({ recent }: Seen): Verdict | null {
   );
 }
 
+/**
+ * Of all answers: `policy/entropy` has only those of groups with contrast, the hardest ones at the end. And of some
+ * steps: where it is small one undecided answer makes a step's.
+ */
 function entropyLow({ early, recent }: Seen): Verdict | null {
-  const share = now(recent, 'policy/entropy') / first(early, 'policy/entropy');
+  const share = lately(recent, 'rollout/entropy') / first(early, 'rollout/entropy');
   if (!(share < 0.2)) return null;
   return warn(
-    `Entropy has fallen to ${percent(share)} of the first step's: answers are becoming alike.`,
+    `Entropy has fallen to ${percent(share)} of the first step's in the last ones: answers are becoming alike.`,
     'A lower learning rate or a small entropy bonus keeps variety.',
   );
 }
 
 function entropyHigh({ early, recent }: Seen): Verdict | null {
-  const times = now(recent, 'policy/entropy') / first(early, 'policy/entropy');
+  const times = lately(recent, 'rollout/entropy') / first(early, 'rollout/entropy');
   if (!(times > 2) || times === Infinity) return null;
   return warn(
-    `Entropy has risen to ${times.toFixed(1)} times the first step's: the text may be breaking down.`,
+    `Entropy has risen to ${times.toFixed(1)} times the first step's in the last ones: the text may be breaking down.`,
     'A lower learning rate usually helps.',
   );
 }

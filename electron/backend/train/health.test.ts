@@ -48,7 +48,8 @@ describe('rules', () => {
     });
     const [one] = new Health([]).observe(1, observed({}, { rewards: [0.1, 0.1] }));
     expect(one!.event.hint).toContain('may not depend on the answer');
-    expect(told([observed({}, { rewards: [0, 1] }), observed({}, { rewards: [1] })])).toEqual([]);
+    const steps = [[0, 1], [1], [1, 1], [0, 1], [1, 1], [1, 1], [1, 1]];
+    expect(told(steps.map((rewards) => observed({}, { rewards })))).toEqual(['7 constant_reward warn']);
   });
 
   it('KL: a jump, and a long way from the base model', () => {
@@ -88,12 +89,13 @@ describe('rules', () => {
     ]);
   });
 
-  it('entropy is compared with the first step that had one', () => {
-    const entropies = [NaN, 1, 0.5, 0.1, 2.5];
-    expect(told(entropies.map((entropy) => observed({ 'policy/entropy': entropy })))).toEqual([
-      '4 entropy_low warn',
-      '5 entropy_high warn',
-    ]);
+  it('entropy of some steps is compared with the first that had one', () => {
+    const entropies = (values: number[]) =>
+      told(values.map((entropy) => observed({ 'rollout/entropy': entropy })));
+    const low = Array.from({ length: 10 }, () => 0.1);
+    expect(entropies([NaN, 1, ...low])).toEqual(['11 entropy_low warn']);
+    expect(entropies([NaN, 1, 0.01, 2.5, 0.01, 2.5])).toEqual([]);
+    expect(entropies([NaN, 1, 1, 30])).toEqual(['4 entropy_high warn']);
   });
 
   it('what is not finite twice within 20 steps is the end', () => {

@@ -25,6 +25,10 @@ export const modelsCommand: Command = {
             ? `${JSON.stringify(model)}\n`
             : `${model.id}: ${model.name}, ${model.state}${model.reason ? ` (${model.reason})` : ''}\n`,
         );
+        if (model.state === 'ready' && !model.hasChatTemplate && !values.json)
+          process.stdout.write(
+            'It has no chat template: messages are joined as plain text, without their roles.\n',
+          );
         return 0;
       }
       if (verb === 'remove') {

@@ -1,6 +1,7 @@
 #include "models/config.h"
 
 #include "io/json.h"
+#include "models/registry.h"
 
 namespace atelier {
 
@@ -14,7 +15,7 @@ std::string config_json(const ModelConfig& c, const std::string& dtype) {
     rope["original_max_position_embeddings"] = c.rope_llama3->original_context;
   }
   Json out = {
-      {"architectures", {qwen3 ? "Qwen3ForCausalLM" : "LlamaForCausalLM"}},
+      {"architectures", {architecture_of(c.family, "config")}},
       {"attention_bias", false},
       {"dtype", dtype},
       {"head_dim", c.head_dim},

@@ -3,6 +3,7 @@
 
 #include "core/error.h"
 #include "core/text.h"
+#include "models/registry.h"
 
 #include <cmath>
 #include <optional>
@@ -103,9 +104,7 @@ ModelConfig gguf_config(const GgufHeader& header, const std::string& file) {
   const Metadata m(header, file);
   ModelConfig c{};
   c.family = m.text("general.architecture");
-  if (c.family != "llama" && c.family != "qwen3") {
-    m.unsupported("architecture " + quoted(c.family));
-  }
+  architecture_of(c.family, file);
   const std::string a = c.family + ".";
   m.require_known(a);
   if (m.text(a + "rope.scaling.type", "none") != "none") {

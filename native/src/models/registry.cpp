@@ -27,7 +27,23 @@ std::string known() {
   return out;
 }
 
+const Family& find_family(const std::string& name, const std::string& where) {
+  for (const Family& family : families) {
+    if (name == family.model_type) {
+      return family;
+    }
+  }
+  throw Error(
+      ErrorCode::unsupported_model,
+      where + ": the family " + quoted(name) + " is not supported",
+      "Supported families: " + known() + ".");
+}
+
 }  // namespace
+
+std::string architecture_of(const std::string& family, const std::string& where) {
+  return find_family(family, where).architecture;
+}
 
 std::shared_ptr<const Model> make_model(const ModelConfig& config) {
   return std::make_shared<DenseDecoder>(config);
@@ -39,17 +55,9 @@ std::shared_ptr<const Model> make_model(const std::string& config_json, const st
     throw Error(ErrorCode::invalid_file, where + ": is not a JSON object");
   }
   const ConfigReader reader(json, where);
-  const std::string type = reader.text("model_type", "");
-  for (const Family& family : families) {
-    if (type == family.model_type) {
-      reader.require("architectures", {Json::array({family.architecture})});
-      return make_model(family.read(reader));
-    }
-  }
-  throw Error(
-      ErrorCode::unsupported_model,
-      where + ": model_type " + quoted(type) + " is not supported",
-      "Supported families: " + known() + ".");
+  const Family& family = find_family(reader.text("model_type", ""), where);
+  reader.require("architectures", {Json::array({family.architecture})});
+  return make_model(family.read(reader));
 }
 
 }  // namespace atelier

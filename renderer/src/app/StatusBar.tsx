@@ -1,4 +1,5 @@
 import { Link } from '@tanstack/react-router';
+import { deviceNames } from '../components/device-names';
 import { formatBytes, formatDuration, formatPercent } from '../components/format';
 import { Progress } from '../components/Progress';
 import { Sparkline } from '../components/Sparkline';
@@ -14,8 +15,6 @@ const engineWords: Record<SystemStatus['engine'], [StatusTone, string]> = {
   busy: ['active', 'Engine busy'],
   failed: ['bad', 'Engine failed'],
 };
-
-const deviceNames = { cpu: 'CPU', cuda: 'CUDA', metal: 'Metal' };
 
 export function StatusBar() {
   const connection = useConnection();

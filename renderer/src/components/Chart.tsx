@@ -1,21 +1,9 @@
-import { memo, useSyncExternalStore, type KeyboardEvent, type PointerEvent, type ReactNode } from 'react';
-import { Area, CartesianGrid, ComposedChart, Line, XAxis, YAxis } from 'recharts';
-import { axisTicks, formatTick } from './axis';
-import { formatNumber } from './format';
+import { useSyncExternalStore, type KeyboardEvent, type PointerEvent } from 'react';
+import { Curves, HEIGHT, LEFT, rangeOf, RIGHT, type ChartPoint, type LineSpec } from './ChartCurves';
+import { formatCount } from './format';
 import type { Hover } from './hover';
 import { useSize } from './use-size';
 import styles from './Chart.module.css';
-
-export type ChartPoint = { step: number } & Record<string, number | null>;
-
-export interface LineSpec {
-  key: string;
-  label: string;
-  /** 1 to 6: its place in the fixed order of series colours. */
-  color: 1 | 2 | 3 | 4 | 5 | 6;
-  /** Tells lines apart without colour. */
-  dash?: string;
-}
 
 export interface Mark {
   step: number;
@@ -32,26 +20,19 @@ export interface ChartProps {
   band?: readonly [string, string];
   points: readonly ChartPoint[];
   domain: readonly [number, number];
-  /** Fixed range of the values, where it has one. */
-  range?: readonly [number, number];
-  format?: (value: number | null) => string;
+  format: (value: number | null) => string;
+  formatTick: (value: number) => string;
   hover: Hover;
   /** Value of a line at a step, from the full series. */
   valueAt: (key: string, step: number) => number | null;
   marks?: readonly Mark[];
   /** A point was chosen: click, or Enter on the crosshair. */
   onPick?: (step: number) => void;
-  note?: ReactNode;
 }
-
-const HEIGHT = 148;
-const LEFT = 46;
-const RIGHT = 10;
 
 /** One metric over the steps, with a crosshair shared by the board and a summary in words. */
 export function Chart(props: ChartProps) {
-  const { title, help, unit = '', lines, points, domain, hover, onPick } = props;
-  const format = props.format ?? formatNumber;
+  const { title, help, unit = '', lines, points, domain, hover, format, onPick } = props;
   const { ref, width, visible } = useSize();
   const inner = Math.max(1, width - LEFT - RIGHT);
   const span = domain[1] - domain[0] || 1;
@@ -81,7 +62,6 @@ export function Chart(props: ChartProps) {
           {title}
           {unit !== '' && <span className={styles.unit}>{unit}</span>}
         </span>
-        {props.note}
         <Readout lines={lines} hover={hover} valueAt={props.valueAt} format={format} last={last} />
       </figcaption>
       {/* oxlint-disable-next-line jsx-a11y/no-noninteractive-element-interactions -- a group with a crosshair; the table view says the same without */}
@@ -90,7 +70,7 @@ export function Chart(props: ChartProps) {
         style={{ height: HEIGHT, cursor: onPick === undefined ? undefined : 'crosshair' }}
         role="group"
         tabIndex={0}
-        aria-label={summary(props, format)}
+        aria-label={summary(props)}
         aria-roledescription="chart"
         onPointerMove={move}
         onPointerLeave={() => hover.set(null)}
@@ -99,15 +79,14 @@ export function Chart(props: ChartProps) {
         onBlur={() => hover.set(null)}
       >
         {width > 0 && (
-          <Drawing
+          <Curves
             width={width}
             visible={visible}
             points={points}
             lines={lines}
             domain={domain}
-            range={props.range}
             band={props.band}
-            format={format}
+            formatTick={props.formatTick}
           />
         )}
         {props.marks?.map((mark, index) => (
@@ -125,101 +104,6 @@ export function Chart(props: ChartProps) {
   );
 }
 
-interface CurvesProps {
-  /** On screen. */
-  visible: boolean;
-  width: number;
-  points: readonly ChartPoint[];
-  lines: readonly LineSpec[];
-  domain: readonly [number, number];
-  range: readonly [number, number] | undefined;
-  band: readonly [string, string] | undefined;
-  format: (value: number | null) => string;
-}
-
-const Drawing = memo(
-  Curves,
-  (before, after) =>
-    // what is off screen keeps what it drew last
-    !after.visible ||
-    (Object.keys(after) as (keyof CurvesProps)[]).every((key) => Object.is(before[key], after[key])),
-);
-
-function Curves({ width, points, lines, domain, range, band, format }: CurvesProps) {
-  return (
-    <ComposedChart
-      width={width}
-      height={HEIGHT}
-      data={points as ChartPoint[]}
-      margin={{ top: 10, right: RIGHT, bottom: 0, left: 0 }}
-      accessibilityLayer={false}
-      aria-hidden
-    >
-      <CartesianGrid vertical={false} stroke="var(--grid)" />
-      <XAxis
-        dataKey="step"
-        type="number"
-        domain={[domain[0], domain[1]]}
-        height={20}
-        tickLine={false}
-        axisLine={{ stroke: 'var(--n6)' }}
-        ticks={axisTicks(domain[0], domain[1], Math.max(2, Math.floor(width / 90)))}
-        interval={0}
-      />
-      <YAxis
-        width={LEFT}
-        domain={range === undefined ? flatRange(points, lines) : [range[0], range[1]]}
-        tickLine={false}
-        axisLine={false}
-        tickCount={4}
-        tickMargin={2}
-        tickFormatter={(value: number) => formatTick(format(value))}
-      />
-      {band !== undefined && (
-        <Area
-          dataKey={(point: ChartPoint) =>
-            [point[band[0]] ?? null, point[band[1]] ?? null] as unknown as number
-          }
-          stroke="none"
-          fill={`var(--series-${lines[0]!.color})`}
-          fillOpacity={0.15}
-          isAnimationActive={false}
-          activeDot={false}
-          connectNulls={false}
-        />
-      )}
-      {lines.map((line) => (
-        <Line
-          key={line.key}
-          dataKey={line.key}
-          name={line.label}
-          stroke={`var(--series-${line.color})`}
-          strokeWidth={1.5}
-          strokeDasharray={line.dash}
-          dot={points.length === 1 ? { r: 2, fill: `var(--series-${line.color})` } : false}
-          activeDot={false}
-          isAnimationActive={false}
-          connectNulls
-          type="linear"
-        />
-      ))}
-    </ComposedChart>
-  );
-}
-
-/** A curve that does not move gets an axis around it; the library would make one of its own size up. */
-function flatRange(
-  points: readonly ChartPoint[],
-  lines: readonly LineSpec[],
-): [number, number] | ['auto', 'auto'] {
-  const values = lines
-    .flatMap((line) => points.map((point) => point[line.key]))
-    .filter((value) => typeof value === 'number');
-  const low = Math.min(...values);
-  if (values.length === 0 || low !== Math.max(...values)) return ['auto', 'auto'];
-  return low === 0 ? [0, 0.03] : low > 0 ? [0, 2 * low] : [2 * low, 0];
-}
-
 function Crosshair({ hover, toX }: { hover: Hover; toX: (step: number) => number }) {
   const step = useSyncExternalStore(hover.subscribe, hover.step);
   if (step === null) return null;
@@ -228,7 +112,7 @@ function Crosshair({ hover, toX }: { hover: Hover; toX: (step: number) => number
     <>
       <span className={styles.crosshair} style={{ left: x }} />
       <span className={styles.step} style={{ left: x }}>
-        {step}
+        {formatCount(step)}
       </span>
     </>
   );
@@ -276,21 +160,16 @@ function Readout({
 }
 
 /** The curve in words, for those who do not see it. */
-function summary(
-  { title, lines, points, valueAt, onPick }: ChartProps,
-  format: (value: number | null) => string,
-): string {
+function summary({ title, lines, points, valueAt, format, onPick }: ChartProps): string {
   if (points.length === 0) return `${title}: no data yet`;
   const first = points[0]!.step;
   const last = points.at(-1)!.step;
   const parts = lines.map((line) => {
-    const values = points
-      .map((point) => point[line.key])
-      .filter((value): value is number => typeof value === 'number');
-    if (values.length === 0) return `${line.label} without values`;
+    const range = rangeOf(points, [line.key]);
+    if (range === null) return `${line.label} without values`;
     return (
       `${lines.length > 1 ? `${line.label} ` : ''}from ${format(valueAt(line.key, first))} to ` +
-      `${format(valueAt(line.key, last))}, lowest ${format(Math.min(...values))}, highest ${format(Math.max(...values))}`
+      `${format(valueAt(line.key, last))}, lowest ${format(range[0])}, highest ${format(range[1])}`
     );
   });
   const how = onPick === undefined ? '' : ' Arrow keys move, Enter opens the rollouts.';

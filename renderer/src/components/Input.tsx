@@ -1,8 +1,15 @@
-import { useEffect, useRef, useState, type InputHTMLAttributes, type TextareaHTMLAttributes } from 'react';
+import {
+  useEffect,
+  useRef,
+  useState,
+  type ComponentProps,
+  type InputHTMLAttributes,
+  type TextareaHTMLAttributes,
+} from 'react';
 import { classes } from './classes';
 import styles from './Input.module.css';
 
-export function TextInput(props: InputHTMLAttributes<HTMLInputElement>) {
+export function TextInput(props: ComponentProps<'input'>) {
   return (
     <input
       type="text"
@@ -79,7 +86,9 @@ export function NumberInput({
         type="text"
         inputMode={integer ? 'numeric' : 'decimal'}
         autoComplete="off"
-        className={classes(styles.input, styles.numeric, unit !== undefined && styles.withUnit)}
+        className={classes(styles.input, styles.numeric)}
+        // room for the unit, which is in a slightly smaller type
+        {...(unit === undefined ? {} : { style: { paddingRight: `calc(${unit.length}ch + 14px)` } })}
         value={text}
         onChange={(event) => read(event.target.value)}
         onBlur={() => setText(shown(value))}

@@ -93,6 +93,17 @@ export function failureText(what: string, failure: Failure): string {
   return lines.join('\n');
 }
 
+/** A cause. A long one, as an error's stack, scrolls in its place and does not push the page away. */
+function Message({ text }: { text: string }) {
+  if (text.length < 1000 && text.split('\n').length < 12) return <p className={styles.message}>{text}</p>;
+  return (
+    // oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- the keyboard scrolls it
+    <div className={styles.longMessage} tabIndex={0} role="group" aria-label="The whole message">
+      {text}
+    </div>
+  );
+}
+
 /** What failed, why, what to do, and the details to copy. */
 export function ErrorState({
   what,
@@ -116,7 +127,7 @@ export function ErrorState({
       <CircleAlert className={styles.errorIcon} aria-hidden />
       <div className={styles.errorBody}>
         <p className={styles.errorTitle}>{what}</p>
-        <p>{error.message}</p>
+        <Message text={error.message} />
         {error.hint !== undefined && <p className={styles.errorHint}>{error.hint}</p>}
         <div className={styles.errorActions}>
           {action}

@@ -11,7 +11,21 @@ export function axisTicks(from: number, to: number, count: number): number[] {
   return ticks;
 }
 
-/** A tick's label without needless zeros: 40.00 is 40, 0.450 is 0.45. */
-export function formatTick(text: string): string {
-  return /^[−\d]*\.\d+$/.test(text) ? text.replace(/\.?0+$/, '') : text;
+/**
+ * Round values around a range, the first at or below its lowest and the last at or above its highest: three to six,
+ * 1, 2, 2.5, 4 or 5 times a power of ten apart. A range of one value gets room around it.
+ */
+export function valueTicks(lowest: number, highest: number): number[] {
+  const flat = lowest === highest;
+  const low = flat ? Math.min(0, 2 * lowest) : lowest;
+  const high = flat ? Math.max(0, 2 * highest) || (lowest === 0 ? 0.03 : 0) : highest;
+  const rough = (high - low) / 4;
+  const power = 10 ** Math.floor(Math.log10(rough));
+  const apart = [1, 2, 2.5, 4, 5, 10].map((factor) => factor * power).find((size) => size >= rough * 0.999)!;
+  const first = Math.floor(low / apart + 1e-9);
+  const last = Math.ceil(high / apart - 1e-9);
+  return Array.from(
+    { length: last - first + 1 },
+    (_, index) => Number(((first + index) * apart).toPrecision(12)) + 0,
+  );
 }

@@ -17,6 +17,13 @@ export function formatNumber(value: number | null | undefined): string {
   return formatCount(value);
 }
 
+/** A round number, as on an axis: without needless zeros. */
+export function formatRound(value: number): string {
+  const size = Math.abs(value);
+  if (size >= 1e6 || (size > 0 && size < 1e-4)) return minus(value.toExponential().replace('+', ''));
+  return size >= 1000 ? formatCount(value) : minus(String(Number(value.toPrecision(6))));
+}
+
 export function formatFixed(value: number | null | undefined, digits: number): string {
   if (value === null || value === undefined || Number.isNaN(value)) return unknown;
   return minus(value.toFixed(digits));

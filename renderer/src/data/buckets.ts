@@ -1,62 +1,51 @@
-/** Points a line draws at most. */
+/** Steps that a line draws one by one; of more it draws buckets. */
 export const MAX_POINTS = 600;
-
-export type Point = { step: number } & Record<string, number | null>;
+const BUCKETS = 300;
 
 /**
- * Rows for a chart: every step while they are few, else buckets of steps with two rows each, the smallest and the
- * largest value in the order they came, so that no spike is lost.
+ * Values by key at a step. A point that stands for several steps has the mean of each key, and the smallest and the
+ * largest value as `key:low` and `key:high`, so that no spike is lost.
  */
-export function bucketed(
-  steps: Float64Array,
-  columns: Record<string, Float64Array | undefined>,
-  limit = MAX_POINTS,
-): Point[] {
+export type Point = { step: number } & Record<string, number | null>;
+
+/** Steps that a point of a run of `count` steps stands for; 1 while all are drawn. */
+export const stepsPerPoint = (count: number) => (count <= MAX_POINTS ? 1 : Math.ceil(count / BUCKETS));
+
+/** Rows for a chart: every step while they are few, else at most `BUCKETS` buckets of as many steps each. */
+export function bucketed(steps: Float64Array, columns: Record<string, Float64Array | undefined>): Point[] {
   const keys = Object.keys(columns);
-  const count = steps.length;
-  if (count <= limit) {
-    return Array.from({ length: count }, (_, index) => {
-      const point: Point = { step: steps[index]! };
-      for (const key of keys) point[key] = value(columns[key], index);
-      return point;
-    });
-  }
-  const buckets = Math.floor(limit / 2);
+  const size = stepsPerPoint(steps.length);
   const points: Point[] = [];
-  for (let bucket = 0; bucket < buckets; bucket += 1) {
-    const from = Math.floor((bucket * count) / buckets);
-    const to = Math.max(from + 1, Math.floor(((bucket + 1) * count) / buckets));
-    const first: Point = { step: steps[from]! };
-    const second: Point = { step: steps[Math.max(from, to - 1)]! };
+  for (let from = 0; from < steps.length; from += size) {
+    const to = Math.min(steps.length, from + size);
+    // the ends of the curve stay where the run's are
+    const at = from === 0 ? 0 : to === steps.length ? to - 1 : (from + to - 1) >> 1;
+    const point: Point = { step: steps[at]! };
     for (const key of keys) {
-      const [a, b] = extremes(columns[key], from, to);
-      first[key] = a;
-      second[key] = b;
+      const { low, high, mean } = summed(columns[key], from, to);
+      point[key] = mean;
+      if (size > 1) {
+        point[`${key}:low`] = low;
+        point[`${key}:high`] = high;
+      }
     }
-    points.push(first);
-    if (second.step > first.step) points.push(second);
+    points.push(point);
   }
   return points;
 }
 
-function value(column: Float64Array | undefined, index: number): number | null {
-  const number = column?.[index];
-  return number === undefined || !Number.isFinite(number) ? null : number;
-}
-
-/** Smallest and largest of a bucket, in the order in which they occur. */
-function extremes(
-  column: Float64Array | undefined,
-  from: number,
-  to: number,
-): [number | null, number | null] {
-  let low = -1;
-  let high = -1;
+function summed(column: Float64Array | undefined, from: number, to: number) {
+  let low = Infinity;
+  let high = -Infinity;
+  let sum = 0;
+  let count = 0;
   for (let index = from; index < to; index += 1) {
-    if (value(column, index) === null) continue;
-    if (low === -1 || column![index]! < column![low]!) low = index;
-    if (high === -1 || column![index]! > column![high]!) high = index;
+    const value = column?.[index];
+    if (value === undefined || !Number.isFinite(value)) continue;
+    low = Math.min(low, value);
+    high = Math.max(high, value);
+    sum += value;
+    count += 1;
   }
-  if (low === -1) return [null, null];
-  return low <= high ? [column![low]!, column![high]!] : [column![high]!, column![low]!];
+  return count === 0 ? { low: null, high: null, mean: null } : { low, high, mean: sum / count };
 }

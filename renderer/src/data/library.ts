@@ -19,8 +19,12 @@ export function useAdapters(model?: string) {
   return useQuery({
     queryKey: ['runs', 'adapters', model],
     queryFn: ({ signal }) => client.models.adapters(model === undefined ? {} : { model }, { signal }),
+    select: newestFirst,
   });
 }
+
+const newestFirst = (adapters: readonly Adapter[]) =>
+  adapters.toSorted((a, b) => b.createdAt - a.createdAt || b.step - a.step);
 
 export function useDatasets() {
   const client = useClient();

@@ -183,14 +183,14 @@ function Entry({
 }) {
   const Icon = entry.kind === 'folder' ? Folder : FileText;
   return (
-    <li className={styles.entry}>
+    <li className={styles.entry} title={entry.name}>
       {entry.kind === 'folder' ? (
         <button type="button" className={styles.open} onClick={onOpen}>
-          <Icon aria-hidden /> {entry.name}
+          <Icon aria-hidden /> <span className={styles.name}>{entry.name}</span>
         </button>
       ) : (
         <span className={styles.file}>
-          <Icon aria-hidden /> {entry.name}
+          <Icon aria-hidden /> <span className={styles.name}>{entry.name}</span>
         </span>
       )}
       {entry.looksLike !== null && <Tag tone={usable ? 'accent' : 'quiet'}>{entry.looksLike}</Tag>}

@@ -49,9 +49,7 @@ export function ChatScreen({ search }: { search: ChatSearch }) {
   const model =
     ready.find((each) => each.id === (search.model ?? byRun?.model)) ??
     (search.model === undefined ? ready[0] : undefined);
-  const fitting = withAdapters
-    .filter((adapter) => adapter.model === model?.id)
-    .toSorted((a, b) => b.createdAt - a.createdAt);
+  const fitting = withAdapters.filter((adapter) => adapter.model === model?.id);
   const chosen =
     search.run === undefined
       ? undefined
@@ -108,11 +106,15 @@ export function ChatScreen({ search }: { search: ChatSearch }) {
               label="Model"
               value={model?.id ?? null}
               placeholder="Choose a model"
-              options={ready.map((each) => ({ value: each.id, label: each.name }))}
+              options={ready.map((each) => ({
+                value: each.id,
+                label: each.name,
+                ...(each.source === 'added' ? { note: each.path } : {}),
+              }))}
               onChange={(next) => go({ model: next })}
             />
           </div>
-          <div className={styles.select}>
+          <div className={styles.adapter}>
             <Select
               label="Adapter beside it"
               value={

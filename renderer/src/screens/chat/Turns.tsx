@@ -1,5 +1,5 @@
 import { useEffect, useRef } from 'react';
-import { formatFixed, plural } from '../../components/format';
+import { formatCount, plural } from '../../components/format';
 import { ErrorState } from '../../components/States';
 import type { Reply, Turn } from '../../data/chat';
 import styles from './Turns.module.css';
@@ -63,7 +63,7 @@ function Text({ reply }: { reply: Reply }) {
       )}
       <p className={styles.meta}>
         {reply.state === 'done'
-          ? `${plural(reply.tokens ?? 0, 'token')}, ${formatFixed(reply.tokensPerSecond, 0)} tokens/s${finishes[reply.finish ?? 'stop']}`
+          ? `${plural(reply.tokens ?? 0, 'token')}, ${formatCount(reply.tokensPerSecond)} tokens/s${finishes[reply.finish ?? 'stop']}`
           : reply.state === 'stopped'
             ? 'stopped'
             : '\u00a0'}

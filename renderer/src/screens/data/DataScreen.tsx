@@ -1,4 +1,4 @@
-import { Link } from '@tanstack/react-router';
+import { Link, useNavigate } from '@tanstack/react-router';
 import { Plus, Upload } from 'lucide-react';
 import { useRef, useState, type DragEvent } from 'react';
 import { Button } from '../../components/Button';
@@ -23,14 +23,19 @@ export function DataScreen() {
   const [adding, setAdding] = useState(false);
   const [share, setShare] = useState(0);
   const upload = useUpload(setShare);
+  const navigate = useNavigate();
+  const [over, setOver] = useState(false);
   const input = useRef<HTMLInputElement>(null);
   const send = (file: File | undefined) => {
     if (file === undefined) return;
     setShare(0);
-    upload.mutate(file);
+    upload.mutate(file, {
+      onSuccess: ({ id }) => void navigate({ to: '/data/$id', params: { id } }),
+    });
   };
   const drop = (event: DragEvent) => {
     event.preventDefault();
+    setOver(false);
     send(event.dataTransfer.files[0]);
   };
   return (
@@ -47,7 +52,7 @@ export function DataScreen() {
           <input
             ref={input}
             type="file"
-            accept=".jsonl,.json,.ndjson"
+            accept=".jsonl,.ndjson"
             hidden
             aria-label="File to upload"
             onChange={(event) => {
@@ -58,7 +63,18 @@ export function DataScreen() {
         </>
       }
     >
-      <div onDragOver={(event) => event.preventDefault()} onDrop={drop} className={styles.drop}>
+      <div
+        onDragOver={(event) => {
+          event.preventDefault();
+          setOver(true);
+        }}
+        onDragLeave={(event) => {
+          if (!event.currentTarget.contains(event.relatedTarget as Node | null)) setOver(false);
+        }}
+        onDrop={drop}
+        className={styles.drop}
+        data-over={over || undefined}
+      >
         {upload.isPending && (
           <div className={styles.upload}>
             <Notice level="info" title={`Uploading ${upload.variables.name}, ${formatPercent(share)}`}>
@@ -71,7 +87,7 @@ export function DataScreen() {
             <ErrorState
               what={`${upload.variables.name} was not added.`}
               error={asFailure(upload.error)}
-              action={<Button onClick={() => upload.mutate(upload.variables)}>Try again</Button>}
+              action={<Button onClick={() => send(upload.variables)}>Try again</Button>}
             />
           </div>
         )}
@@ -162,7 +178,7 @@ export function DataScreen() {
                 header: 'Added',
                 numeric: true,
                 width: 104,
-                cell: (dataset) => <Time at={dataset.addedAt} />,
+                cell: (dataset) => (dataset.source === 'bundled' ? '–' : <Time at={dataset.addedAt} />),
               },
             ]}
           />

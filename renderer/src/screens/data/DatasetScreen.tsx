@@ -1,11 +1,12 @@
 import { Link, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
+import { Absent } from '../../components/Absent';
 import { Button, buttonClass } from '../../components/Button';
-import { Dialog } from '../../components/Dialog';
 import { formatBytes, formatCount, plural } from '../../components/format';
 import { Notice } from '../../components/Notice';
+import { RemoveDialog } from '../../components/RemoveDialog';
 import { Screen } from '../../components/Screen';
-import { EmptyState, ErrorState, SkeletonRows } from '../../components/States';
+import { EmptyState } from '../../components/States';
 import { Status } from '../../components/Status';
 import { Table } from '../../components/Table';
 import { TabPanel, Tabs } from '../../components/Tabs';
@@ -32,28 +33,17 @@ export function DatasetScreen({ id, search }: { id: string; search: DatasetSearc
   const dataset = datasets.data?.find((each) => each.id === id);
   if (dataset === undefined) {
     return (
-      <Screen title="Data set">
-        {datasets.isError ? (
-          <ErrorState
-            what="The data set cannot be shown."
-            error={asFailure(datasets.error)}
-            onRetry={datasets.refetch}
-          />
-        ) : datasets.data === undefined ? (
-          <SkeletonRows rows={6} label="Loading the data set" />
-        ) : (
-          <EmptyState
-            title="There is no such data set"
-            action={
-              <Link to="/data" className={buttonClass()}>
-                All data
-              </Link>
-            }
-          >
-            It may have been removed from the list.
-          </EmptyState>
-        )}
-      </Screen>
+      <Absent
+        thing="data set"
+        failure={datasets.isError ? asFailure(datasets.error) : null}
+        loading={datasets.data === undefined}
+        onRetry={datasets.refetch}
+        back={
+          <Link to="/data" className={buttonClass()}>
+            All data
+          </Link>
+        }
+      />
     );
   }
   return (
@@ -160,32 +150,20 @@ export function DatasetScreen({ id, search }: { id: string; search: DatasetSearc
             </>
           ))}
       </TabPanel>
-      <Dialog
+      <RemoveDialog
         open={asking}
-        onClose={() => setAsking(false)}
         title={`Remove “${dataset.name}” from the list?`}
         description={
           dataset.source === 'uploaded'
             ? 'The uploaded copy is deleted. Runs that used it stay.'
             : 'The file stays where it is. Runs that used it stay too.'
         }
-        footer={
-          <>
-            <Button kind="quiet" onClick={() => setAsking(false)}>
-              Keep it
-            </Button>
-            <Button
-              kind="danger"
-              busy={remove.isPending}
-              onClick={() => remove.mutate(id, { onSuccess: () => void navigate({ to: '/data' }) })}
-            >
-              Remove
-            </Button>
-          </>
-        }
-      >
-        {remove.isError && <ErrorState compact what="It was not removed." error={asFailure(remove.error)} />}
-      </Dialog>
+        action="Remove"
+        busy={remove.isPending}
+        failure={remove.isError ? asFailure(remove.error) : null}
+        onClose={() => setAsking(false)}
+        onRemove={() => remove.mutate(id, { onSuccess: () => void navigate({ to: '/data' }) })}
+      />
     </Screen>
   );
 }

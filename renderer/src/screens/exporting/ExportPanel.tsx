@@ -29,12 +29,12 @@ export function ExportPanel({ adapter }: { adapter: Adapter }) {
     <>
       <Section title="Where">
         <div className={styles.where}>
-          <Field label="Folder" help="Empty: inside the run's own folder.">
+          <Field label="Folder" help="Empty: inside the run’s own folder.">
             {(ids) => (
               <TextInput
                 {...ids}
                 value={path}
-                placeholder="The run's exports folder"
+                placeholder="The run’s exports folder"
                 onChange={(event) => setPath(event.target.value)}
               />
             )}

@@ -59,7 +59,6 @@ function Content({ runs }: { runs: readonly RunSummary[] }) {
             </p>
           </div>
         )}
-        {(runs.length === 0 || active.length === 0) && <DemoCard first={runs.length === 0} />}
         {rest.length > 0 && (
           <Section
             title="Recent runs"
@@ -72,6 +71,7 @@ function Content({ runs }: { runs: readonly RunSummary[] }) {
             <RecentRuns runs={rest.slice(0, 8)} />
           </Section>
         )}
+        {(runs.length === 0 || active.length === 0) && <DemoCard first={runs.length === 0} />}
       </div>
       <Machine />
     </div>

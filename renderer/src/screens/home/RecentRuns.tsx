@@ -6,6 +6,7 @@ import { Status } from '../../components/Status';
 import { Table } from '../../components/Table';
 import { Time } from '../../components/Time';
 import type { RunSummary } from '../../data/runs';
+import styles from './RecentRuns.module.css';
 
 export function RecentRuns({ runs }: { runs: readonly RunSummary[] }) {
   return (
@@ -50,6 +51,27 @@ export function RecentRuns({ runs }: { runs: readonly RunSummary[] }) {
           ),
         },
         { key: 'at', header: 'Started', numeric: true, cell: (run) => <Time at={run.createdAt} /> },
+        {
+          key: 'next',
+          header: <span className="visually-hidden">What next</span>,
+          numeric: true,
+          width: 110,
+          cell: (run) =>
+            run.status === 'completed' || run.status === 'stopped' ? (
+              <span className={styles.next}>
+                <Link className="link" to="/chat" search={{ model: run.model, run: run.id }}>
+                  Chat
+                </Link>
+                <Link className="link" to="/export" search={{ run: run.id }}>
+                  Export
+                </Link>
+              </span>
+            ) : (
+              <Link className="link" to="/new" search={{ from: run.id }}>
+                Run again
+              </Link>
+            ),
+        },
       ]}
     />
   );

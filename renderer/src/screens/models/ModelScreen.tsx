@@ -1,10 +1,11 @@
 import { Link, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
+import { Absent } from '../../components/Absent';
 import { Button, buttonClass } from '../../components/Button';
-import { Dialog } from '../../components/Dialog';
 import { Facts } from '../../components/Facts';
 import { formatBytes, formatCount, formatFixed, formatParameters } from '../../components/format';
 import { Notice } from '../../components/Notice';
+import { RemoveDialog } from '../../components/RemoveDialog';
 import { Panel, Screen, Section } from '../../components/Screen';
 import { EmptyState, ErrorState, SkeletonRows } from '../../components/States';
 import { Status } from '../../components/Status';
@@ -23,28 +24,17 @@ export function ModelScreen({ id }: { id: string }) {
   const model = models.data?.find((each) => each.id === id);
   if (model === undefined) {
     return (
-      <Screen title="Model">
-        {models.isError ? (
-          <ErrorState
-            what="The model cannot be shown."
-            error={asFailure(models.error)}
-            onRetry={models.refetch}
-          />
-        ) : models.data === undefined ? (
-          <SkeletonRows rows={4} label="Loading the model" />
-        ) : (
-          <EmptyState
-            title="There is no such model"
-            action={
-              <Link to="/models" className={buttonClass()}>
-                All models
-              </Link>
-            }
-          >
-            It may have been removed from the list.
-          </EmptyState>
-        )}
-      </Screen>
+      <Absent
+        thing="model"
+        failure={models.isError ? asFailure(models.error) : null}
+        loading={models.data === undefined}
+        onRetry={models.refetch}
+        back={
+          <Link to="/models" className={buttonClass()}>
+            All models
+          </Link>
+        }
+      />
     );
   }
   return (
@@ -106,7 +96,10 @@ export function ModelScreen({ id }: { id: string }) {
                 ['Format', model.format === 'gguf' ? 'GGUF' : 'safetensors'],
                 ['On disk', formatBytes(model.bytes)],
                 ['Chat template', model.hasChatTemplate ? 'its own' : 'none: a plain form is used'],
-                ['Added', <Time key="added" at={model.addedAt} />],
+                [
+                  'Added',
+                  model.source === 'bundled' ? 'comes with Atelier' : <Time key="added" at={model.addedAt} />,
+                ],
               ]}
             />
           </div>
@@ -161,28 +154,16 @@ export function ModelScreen({ id }: { id: string }) {
           />
         )}
       </Section>
-      <Dialog
+      <RemoveDialog
         open={asking}
-        onClose={() => setAsking(false)}
         title={`Remove “${model.name}” from the list?`}
         description="Its files stay where they are. Runs that used it stay too, but cannot go on or be chatted with without it."
-        footer={
-          <>
-            <Button kind="quiet" onClick={() => setAsking(false)}>
-              Keep it
-            </Button>
-            <Button
-              kind="danger"
-              busy={remove.isPending}
-              onClick={() => remove.mutate(id, { onSuccess: () => void navigate({ to: '/models' }) })}
-            >
-              Remove
-            </Button>
-          </>
-        }
-      >
-        {remove.isError && <ErrorState compact what="It was not removed." error={asFailure(remove.error)} />}
-      </Dialog>
+        action="Remove"
+        busy={remove.isPending}
+        failure={remove.isError ? asFailure(remove.error) : null}
+        onClose={() => setAsking(false)}
+        onRemove={() => remove.mutate(id, { onSuccess: () => void navigate({ to: '/models' }) })}
+      />
     </Screen>
   );
 }

@@ -14,6 +14,7 @@ import { asFailure } from '../../data/failure';
 import { useAdapters, useModels } from '../../data/library';
 import { AddPath } from '../AddPath';
 import { modelStates } from './model-states';
+import styles from './ModelsScreen.module.css';
 
 export function ModelsScreen() {
   const models = useModels();
@@ -61,8 +62,13 @@ export function ModelsScreen() {
                       {model.name}
                     </Link>{' '}
                     {model.source === 'bundled' && <Tag>bundled</Tag>}
+                    {model.source === 'added' && (
+                      <div className={styles.path} title={model.path}>
+                        <bdi>{model.path}</bdi>
+                      </div>
+                    )}
                     {model.reason !== undefined && model.state !== 'ready' && (
-                      <div style={{ color: 'var(--n11)' }}>{model.reason}</div>
+                      <div className={styles.reason}>{model.reason}</div>
                     )}
                   </>
                 ),

@@ -27,7 +27,7 @@ export function ModelPart({ draft, set, resolved, library, problemAt }: PartProp
               disabled: model.state !== 'ready',
               note:
                 model.state === 'ready'
-                  ? `${model.family ?? 'unknown family'}, ${formatParameters(model.parameters)} parameters, ${formatBytes(model.bytes)}`
+                  ? `${model.family ?? 'unknown family'}, ${formatParameters(model.parameters)} parameters, ${formatBytes(model.bytes)}${model.source === 'added' ? `, ${model.path}` : ''}`
                   : model.reason,
             }))}
             onChange={(model) => set({ model })}

@@ -16,7 +16,7 @@ export function SettingsPart({ draft, set, resolved, problemAt }: PartProps) {
   const algorithm = algorithmByKey(draft.algorithm);
   if (algorithm === undefined) return null;
   const all = fields(algorithm);
-  const start = suggested(draft.algorithm, resolved.model?.id);
+  const start = suggested(draft.algorithm, resolved.model);
   const values = draft.params[draft.algorithm] ?? {};
   const changed = all.filter((field) => field.key in values && values[field.key] !== start[field.key]);
   // a problem with a hidden setting shows it

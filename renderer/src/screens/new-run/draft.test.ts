@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { ALGORITHMS, fields } from '../../../../shared/algorithms';
 import { RunConfig } from '../../../../shared/contract/runs';
 import { datasetsSample, modelsSample } from './testing/library';
-import { Draft, emptyDraft, fromConfig, resolve, toConfig } from './draft';
+import { Draft, emptyDraft, fromConfig, resolve, suggested, toConfig } from './draft';
 
 const library = { models: modelsSample, datasets: datasetsSample, rewards: [] };
 
@@ -31,6 +31,14 @@ test('trying another algorithm keeps what was set for the first', () => {
   const other = { ...draft, algorithm: 'sft' };
   expect(toConfig(other, resolve(other, library))!.params).not.toHaveProperty('steps');
   expect(toConfig(draft, resolve(draft, library))!.params).toMatchObject({ steps: 7 });
+});
+
+test('what is suggested fits the model', () => {
+  const model = (contextLength: number | null) => ({ ...modelsSample[0]!, contextLength });
+  expect(suggested('grpo', model(512))).toMatchObject({ maxNewTokens: 256 });
+  expect(suggested('sft', model(512))).toMatchObject({ maxTokens: 512 });
+  expect(suggested('grpo', model(40_960))).toEqual(suggested('grpo', undefined));
+  expect(suggested('grpo', model(null))).toEqual(suggested('grpo', undefined));
 });
 
 test('a draft survives being stored, and repeats a run', () => {

@@ -106,18 +106,26 @@ export function toConfig(draft: Draft, resolved: Resolved): RunConfigInput | nul
       heldOut: resolved.heldOut === null ? null : { dataset: resolved.heldOut, rows: draft.heldOutRows },
     },
     reward: rollouts && resolved.reward !== undefined ? { id: resolved.reward.id } : null,
-    params: { ...suggested(draft.algorithm, model.id), ...draft.params[draft.algorithm] },
+    params: { ...suggested(draft.algorithm, model), ...draft.params[draft.algorithm] },
     seed: draft.seed,
     checkpointEvery: draft.checkpointEvery,
   };
 }
 
-/** The algorithm's defaults; for the bundled model, the settings under which it learns within minutes. */
-export function suggested(algorithm: string, model: string | undefined): Record<string, unknown> {
+/**
+ * The algorithm's defaults, with lengths that the model has room for: answers leave half of it to the prompt. For the
+ * bundled model, the settings under which it learns within minutes.
+ */
+export function suggested(algorithm: string, model: Model | undefined): Record<string, unknown> {
   const found = algorithmByKey(algorithm);
-  const defaults =
-    found === undefined ? [] : fields(found).map((field) => [field.key, field.default] as const);
-  return { ...Object.fromEntries(defaults), ...demoParams(model, algorithm) };
+  if (found === undefined) return {};
+  const context = model?.contextLength ?? Infinity;
+  const room = found.advantages === undefined ? context : Math.floor(context / 2);
+  const values = fields(found).map(({ key, unit, default: value }) => [
+    key,
+    unit === 'tokens' && typeof value === 'number' ? Math.min(value, room) : value,
+  ]);
+  return { ...Object.fromEntries(values), ...demoParams(model?.id, algorithm) };
 }
 
 /** A draft that repeats a run's choices. */

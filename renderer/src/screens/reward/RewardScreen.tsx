@@ -1,12 +1,14 @@
 import { Link, useNavigate } from '@tanstack/react-router';
 import { useEffect, useState } from 'react';
+import { Absent } from '../../components/Absent';
 import { Button, buttonClass } from '../../components/Button';
 import { CodeEditor } from '../../components/CodeEditor';
 import { Dialog } from '../../components/Dialog';
 import { Field } from '../../components/Field';
 import { TextInput } from '../../components/Input';
+import { RemoveDialog } from '../../components/RemoveDialog';
 import { Screen } from '../../components/Screen';
-import { EmptyState, ErrorState, SkeletonRows } from '../../components/States';
+import { ErrorState } from '../../components/States';
 import { Tag } from '../../components/Tag';
 import { asFailure } from '../../data/failure';
 import { useRemove, useRewards, type Reward } from '../../data/library';
@@ -22,26 +24,17 @@ export function RewardScreen({ id, search }: { id: string; search: RewardSearch 
   if (id === 'new') return <Editor saved={null} search={search} />;
   if (saved !== undefined) return <Editor saved={saved} search={search} />;
   return (
-    <Screen title="Reward">
-      {rewards.isError ? (
-        <ErrorState
-          what="The reward cannot be shown."
-          error={asFailure(rewards.error)}
-          onRetry={rewards.refetch}
-        />
-      ) : rewards.data === undefined ? (
-        <SkeletonRows rows={8} label="Loading the reward" />
-      ) : (
-        <EmptyState
-          title="There is no such reward"
-          action={
-            <Link to="/rewards" className={buttonClass()}>
-              All rewards
-            </Link>
-          }
-        />
-      )}
-    </Screen>
+    <Absent
+      thing="reward"
+      failure={rewards.isError ? asFailure(rewards.error) : null}
+      loading={rewards.data === undefined}
+      onRetry={rewards.refetch}
+      back={
+        <Link to="/rewards" className={buttonClass()}>
+          All rewards
+        </Link>
+      }
+    />
   );
 }
 
@@ -148,28 +141,16 @@ function Editor({ saved, search }: { saved: Reward | null; search: RewardSearch 
           />
         </Dialog>
       )}
-      <Dialog
+      <RemoveDialog
         open={removing}
-        onClose={() => setRemoving(false)}
         title={`Delete “${saved?.name ?? ''}”?`}
         description="Runs keep the code they were started with."
-        footer={
-          <>
-            <Button kind="quiet" onClick={() => setRemoving(false)}>
-              Keep it
-            </Button>
-            <Button
-              kind="danger"
-              busy={remove.isPending}
-              onClick={() => remove.mutate(saved!.id, { onSuccess: () => void navigate({ to: '/rewards' }) })}
-            >
-              Delete
-            </Button>
-          </>
-        }
-      >
-        {remove.isError && <ErrorState compact what="It was not deleted." error={asFailure(remove.error)} />}
-      </Dialog>
+        action="Delete"
+        busy={remove.isPending}
+        failure={remove.isError ? asFailure(remove.error) : null}
+        onClose={() => setRemoving(false)}
+        onRemove={() => remove.mutate(saved!.id, { onSuccess: () => void navigate({ to: '/rewards' }) })}
+      />
     </Screen>
   );
 }

@@ -2,7 +2,7 @@ import { useMemo } from 'react';
 import type { Algorithm } from '../../../../shared/algorithms';
 import { Chart, type Mark } from '../../components/Chart';
 import { Hover } from '../../components/hover';
-import { metricFormat, shownUnit } from '../../components/metric-format';
+import { metricFormat, shownUnit, tickFormat } from '../../components/metric-format';
 import { bucketed, type Point } from '../../data/buckets';
 import type { RunEvent, RunStore } from '../../data/run-store';
 import { useSeriesVersion } from '../../data/runs';
@@ -60,6 +60,7 @@ export function ChartBoard({
           points={drawn[index]!}
           domain={domain}
           format={metricFormat(chart.unit)}
+          formatTick={tickFormat(chart.unit)}
           hover={hover}
           valueAt={(key, step) => valueAt(store, key, step)}
           {...(index === 0 ? { marks } : {})}

@@ -1,4 +1,4 @@
-import { formatFixed, formatSigned } from '../../components/format';
+import { formatFixed, formatSigned, plural } from '../../components/format';
 import { Section } from '../../components/Screen';
 import type { RunView } from '../../data/run-store';
 import type { Run, RunStatus } from '../../data/runs';
@@ -33,7 +33,7 @@ export function HeldOut({ run, view, status }: { run: Run; view: RunView; status
           ? over
             ? 'Measured before training only'
             : 'Measured before training; again after the last step'
-          : `Rows never trained on, before and after ${last.step} steps`
+          : `Rows never trained on, before and after ${plural(last.step, 'step')}`
       }
     >
       <div className={styles.card}>

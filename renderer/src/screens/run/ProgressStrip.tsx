@@ -44,10 +44,12 @@ export function ProgressStrip({
           name={run.headline.key === 'reward/mean' ? 'Reward' : 'Headline'}
           value={formatNumber(headline)}
         />
-        <Number
-          name="Tokens/s"
-          value={progress?.tokensPerSecond == null ? '–' : formatCount(progress.tokensPerSecond)}
-        />
+        {!ended && (
+          <Number
+            name="Tokens/s"
+            value={progress?.tokensPerSecond == null ? '–' : formatCount(progress.tokensPerSecond)}
+          />
+        )}
         {ended ? (
           <Number name="Took" value={formatDuration((run.endedAt! - run.createdAt) / 1000)} wide />
         ) : (

@@ -1,6 +1,6 @@
 import { classes } from '../../components/classes';
 import { CopyButton } from '../../components/Copyable';
-import { formatFixed, formatSigned } from '../../components/format';
+import { formatCount, formatFixed, formatSigned } from '../../components/format';
 import { Notice } from '../../components/Notice';
 import { Segmented } from '../../components/Segmented';
 import { ErrorState, Skeleton } from '../../components/States';
@@ -41,7 +41,7 @@ export function RolloutDetail({
           {rollout.answer !== null && <Figure name="Expected" value={rollout.answer} />}
         </dl>
         <span className={styles.where}>
-          step {rollout.step}, row {rollout.line}
+          step {formatCount(rollout.step)}, row {formatCount(rollout.line)}
           {siblings.length > 1 ? `, answer ${place} of ${siblings.length}` : ''}
         </span>
       </header>

@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState, type RefObject } from 'react';
+import { useCallback, useEffect, useRef, useState, type RefObject } from 'react';
 import { ROLLOUT_PAGE, useRollouts, type Rollout, type RolloutSource } from '../../data/rollouts';
 import { oneLine, RolloutRow } from './RolloutRow';
 import styles from './RolloutList.module.css';
@@ -102,9 +102,7 @@ function Rows({
   const near = useNear(place, root);
   const shown = drawn || near;
   const rollouts = useRollouts(source, page, shown).data?.rollouts;
-  const choose = useRef((rollout: Rollout) => onChoose(rollout, page));
-  choose.current = (rollout) => onChoose(rollout, page);
-  const [steady] = useState(() => (rollout: Rollout) => choose.current(rollout));
+  const choose = useCallback((rollout: Rollout) => onChoose(rollout, page), [onChoose, page]);
   const height = rollouts === undefined ? expected : heightOf(rollouts, page, look);
   return (
     <div ref={place} role="presentation" className={styles.place} style={{ minHeight: height }}>
@@ -127,7 +125,7 @@ function Rows({
               largest={largest}
               prompted={!look.grouped}
               stepped={look.stepped}
-              onChoose={steady}
+              onChoose={choose}
             />
           </div>
         ))}

@@ -1,5 +1,6 @@
 import { useCallback, useEffect, useMemo, useRef } from 'react';
-import { plural } from '../../components/format';
+import { formatCount, plural } from '../../components/format';
+import { Button } from '../../components/Button';
 import { EmptyState, ErrorState, SkeletonRows } from '../../components/States';
 import { asFailure } from '../../data/failure';
 import { useGroupMap } from '../../data/group-map';
@@ -59,6 +60,11 @@ export function Rollouts({
   const query = useRollouts(source, page, step !== undefined || searching);
   const rollouts = query.data?.rollouts;
   const chosen = rollouts?.find((rollout) => rollout.id === search.rollout) ?? rollouts?.[0];
+  const missing =
+    search.rollout !== undefined &&
+    !query.isPlaceholderData &&
+    chosen !== undefined &&
+    chosen.id !== search.rollout;
   const group = useGroup(run.id, chosen, source.version).data;
   const fresh = useMemo(
     () =>
@@ -133,13 +139,32 @@ export function Rollouts({
       <RolloutStrip map={map} step={step} group={search.group} set={set} />
       <div className={styles.split}>
         <div className={styles.list}>
+          {missing && (
+            <p role="status" className={styles.missing}>
+              The answer of this address is not in the list (any more). This is its first.
+            </p>
+          )}
           {rollouts === undefined ? (
             <SkeletonRows rows={10} label="Loading rollouts" />
           ) : rollouts.length === 0 ? (
-            <EmptyState compact title="No answer matches">
+            <EmptyState
+              compact
+              title={searching ? 'No answer matches' : 'Nothing was sampled here'}
+              action={
+                searching ? undefined : (
+                  <Button
+                    onClick={() =>
+                      set({ step: undefined, group: undefined, rollout: undefined, page: undefined })
+                    }
+                  >
+                    Show the newest step
+                  </Button>
+                )
+              }
+            >
               {searching
                 ? `Neither a prompt nor an answer contains “${search.q}”.`
-                : 'There is nothing in this group.'}
+                : `The run has no ${search.group === undefined ? '' : 'such group in '}step ${formatCount(step ?? 0)}.`}
             </EmptyState>
           ) : (
             <RolloutList

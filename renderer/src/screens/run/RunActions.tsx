@@ -3,6 +3,7 @@ import { Download, MessagesSquare, Pause, Play, Square } from 'lucide-react';
 import { useState } from 'react';
 import { Button, buttonClass } from '../../components/Button';
 import { Dialog } from '../../components/Dialog';
+import { RemoveDialog } from '../../components/RemoveDialog';
 import { ErrorState } from '../../components/States';
 import { asFailure } from '../../data/failure';
 import { useRunAction, type Run, type RunStatus } from '../../data/runs';
@@ -88,29 +89,19 @@ export function RunActions({ run, status }: { run: Run; status: RunStatus }) {
           </>
         }
       />
-      <Dialog
+      <RemoveDialog
         open={asking === 'remove'}
-        onClose={() => setAsking(null)}
         title={`Delete “${run.name}”?`}
-        description="Its checkpoints, rollouts and exports inside the run's folder are deleted. This cannot be undone."
-        footer={
-          <>
-            <Button kind="quiet" onClick={() => setAsking(null)}>
-              Keep it
-            </Button>
-            <Button
-              kind="danger"
-              busy={pending === 'remove'}
-              onClick={() =>
-                action.mutate('remove', {
-                  onSuccess: () => void navigate({ to: '/runs' }),
-                  onSettled: () => setAsking(null),
-                })
-              }
-            >
-              Delete run
-            </Button>
-          </>
+        description="Its checkpoints, rollouts and exports inside the run’s folder are deleted. This cannot be undone."
+        action="Delete run"
+        busy={pending === 'remove'}
+        failure={null}
+        onClose={() => setAsking(null)}
+        onRemove={() =>
+          action.mutate('remove', {
+            onSuccess: () => void navigate({ to: '/runs' }),
+            onSettled: () => setAsking(null),
+          })
         }
       />
       <Dialog open={action.isError} onClose={() => action.reset()} title="That did not work">

@@ -1,11 +1,11 @@
 import { Link, useNavigate } from '@tanstack/react-router';
-import { useEffect } from 'react';
+import { useCallback, useEffect } from 'react';
 import { algorithmByKey } from '../../../../shared/algorithms';
-import { Button } from '../../components/Button';
+import { Absent } from '../../components/Absent';
+import { buttonClass } from '../../components/Button';
 import { formatCount } from '../../components/format';
 import { statusWords } from '../../components/run-words';
 import { Screen } from '../../components/Screen';
-import { ErrorState, SkeletonRows } from '../../components/States';
 import { Status } from '../../components/Status';
 import { TabPanel, Tabs } from '../../components/Tabs';
 import { Time } from '../../components/Time';
@@ -24,13 +24,16 @@ export function RunScreen({ id, search }: { id: string; search: RunSearch }) {
   const navigate = useNavigate();
   const query = useRun(id);
   const { store, view } = useRunFollow(id);
-  const set: SetSearch = (change) =>
-    void navigate({
-      to: '/runs/$id',
-      params: { id },
-      search: (old) => ({ ...(old as RunSearch), ...change }),
-      replace: change.tab === undefined,
-    });
+  const set: SetSearch = useCallback(
+    (change) =>
+      void navigate({
+        to: '/runs/$id',
+        params: { id },
+        search: (old) => ({ ...(old as RunSearch), ...change }),
+        replace: change.tab === undefined,
+      }),
+    [navigate, id],
+  );
 
   // the stored run changes with its status: exports, messages, what was measured
   const { refetch } = query;
@@ -39,22 +42,19 @@ export function RunScreen({ id, search }: { id: string; search: RunSearch }) {
   }, [view.status, refetch]);
 
   const run = query.data;
-  if (query.isError && run === undefined) {
-    return (
-      <Screen title="Run">
-        <ErrorState
-          what="This run cannot be shown."
-          error={asFailure(query.error)}
-          action={<Button onClick={() => void query.refetch()}>Try again</Button>}
-        />
-      </Screen>
-    );
-  }
   if (run === undefined) {
     return (
-      <Screen title="Run">
-        <SkeletonRows rows={8} label="Loading the run" />
-      </Screen>
+      <Absent
+        thing="run"
+        failure={query.isError ? asFailure(query.error) : null}
+        loading={query.data === undefined}
+        onRetry={query.refetch}
+        back={
+          <Link to="/runs" className={buttonClass()}>
+            All runs
+          </Link>
+        }
+      />
     );
   }
   const status = view.status ?? run.status;
@@ -67,10 +67,9 @@ export function RunScreen({ id, search }: { id: string; search: RunSearch }) {
       wide
       flush={tab === 'rollouts'}
       title={
-        <>
-          <RunTitle run={run} />
+        <RunTitle run={run}>
           <Status {...statusWords[status]} />
-        </>
+        </RunTitle>
       }
       meta={
         <>

@@ -1,5 +1,5 @@
 import { Pencil } from 'lucide-react';
-import { useRef, useState, type KeyboardEvent } from 'react';
+import { useEffect, useRef, useState, type KeyboardEvent, type ReactNode } from 'react';
 import { IconButton } from '../../components/Button';
 import { TextInput } from '../../components/Input';
 import { asFailure } from '../../data/failure';
@@ -7,10 +7,17 @@ import { useRenameRun, type Run } from '../../data/runs';
 import styles from './RunTitle.module.css';
 
 /** The run's name; edited in place. Enter or leaving it keeps the new name, Escape the old one. */
-export function RunTitle({ run }: { run: Run }) {
+export function RunTitle({ run, children }: { run: Run; children: ReactNode }) {
   const rename = useRenameRun(run.id);
   const [text, setText] = useState<string | null>(null);
   const pencil = useRef<HTMLButtonElement>(null);
+  const input = useRef<HTMLInputElement>(null);
+  const editing = text !== null;
+  useEffect(() => {
+    if (!editing) return;
+    input.current!.focus();
+    input.current!.select();
+  }, [editing]);
   const close = () => {
     setText(null);
     rename.reset();
@@ -29,18 +36,21 @@ export function RunTitle({ run }: { run: Run }) {
   };
   if (text === null) {
     return (
-      <span className={styles.title}>
+      <>
         <span className={styles.name} title={run.name}>
           {run.name}
         </span>
-        <IconButton ref={pencil} label="Rename" icon={<Pencil />} onClick={() => setText(run.name)} />
-      </span>
+        {children}
+        <span className={styles.pencil}>
+          <IconButton ref={pencil} label="Rename" icon={<Pencil />} onClick={() => setText(run.name)} />
+        </span>
+      </>
     );
   }
   return (
-    <span className={styles.title}>
+    <>
       <TextInput
-        autoFocus
+        ref={input}
         aria-label="Name of the run"
         aria-invalid={rename.isError || undefined}
         className={styles.input}
@@ -48,15 +58,15 @@ export function RunTitle({ run }: { run: Run }) {
         value={text}
         readOnly={rename.isPending}
         onChange={(event) => setText(event.target.value)}
-        onFocus={(event) => event.target.select()}
         onKeyDown={keys}
         onBlur={save}
       />
+      {children}
       {rename.isError && (
         <span role="alert" className={styles.error}>
           Not renamed: {asFailure(rename.error).message}
         </span>
       )}
-    </span>
+    </>
   );
 }

@@ -1,5 +1,5 @@
 import { metricsOf, type Algorithm, type MetricInfo } from '../../../../shared/algorithms';
-import type { LineSpec } from '../../components/Chart';
+import type { LineSpec } from '../../components/ChartCurves';
 
 export interface ChartSpec {
   key: string;

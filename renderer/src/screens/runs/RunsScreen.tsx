@@ -151,7 +151,8 @@ export function RunsScreen({ search }: { search: RunsSearch }) {
                       '–'
                     ) : (
                       <>
-                        {formatFixed(run.heldOut.before, 2)} → {formatFixed(run.heldOut.after, 2)}{' '}
+                        {formatFixed(run.heldOut.before, 2)} →{' '}
+                        <span className={styles.after}>{formatFixed(run.heldOut.after, 2)}</span>{' '}
                         <span className={styles.change}>
                           {change(run.heldOut.before, run.heldOut.after) ?? ''}
                         </span>

@@ -3,6 +3,7 @@ import { Button } from '../../components/Button';
 import { Snippet } from '../../components/Copyable';
 import { Facts } from '../../components/Facts';
 import { Field } from '../../components/Field';
+import { deviceNames } from '../../components/device-names';
 import { formatBytes } from '../../components/format';
 import { NumberInput } from '../../components/Input';
 import { Panel, Screen, Section } from '../../components/Screen';
@@ -189,7 +190,9 @@ function Machine() {
               ...info.data.devices.map(
                 (device) =>
                   [
-                    device.device === info.data.device ? `${device.device}, in use` : device.device,
+                    device.device === info.data.device
+                      ? `${deviceNames[device.device]}, in use`
+                      : deviceNames[device.device],
                     device.available
                       ? `${device.description}${device.memoryBytes > 0 ? `, ${formatBytes(device.memoryBytes)}` : ''}`
                       : device.description,

@@ -1,0 +1,1 @@
+export const deviceNames = { cpu: 'CPU', cuda: 'CUDA', metal: 'Metal' } as const;
