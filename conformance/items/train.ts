@@ -1,6 +1,7 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { grpoLoss } from '../../shared/algorithms/grpo';
+import { gspoLoss } from '../../shared/algorithms/gspo';
 import { sftLoss } from '../../shared/algorithms/sft';
 import type { LossProgram } from '../../shared/program';
 import { learningRateFactor } from '../../shared/schedules';
@@ -8,7 +9,6 @@ import type { AdapterId, ModelId, OptimizerId, StepResult } from '../../native';
 import type { Context } from '../context';
 import { interleave, type Json } from '../losses/case';
 import { Comparer } from '../losses/compare';
-import { trlProgram } from '../losses/grpo';
 import { dpoProgram } from '../losses/dpo';
 import type { Line } from '../report';
 import { readTensors } from '../safetensors';
@@ -173,17 +173,25 @@ async function runRollouts(s: Session): Promise<void> {
     onCompletions(ref),
     unpadded(expected.ref_logprobs, r.completion_mask).flat(),
   );
-  const isProduct = config.importance_sampling_level === 'token';
-  const program = isProduct
-    ? grpoLoss({
-        clipLow: config.epsilon_low,
-        clipHigh: config.epsilon_high,
-        normalisation: config.loss_type,
-        maxNewTokens: 1,
-        beta: config.beta,
-        entropyBonus: 0,
-      })
-    : trlProgram(config, { advantages: r.advantages });
+  const common = {
+    clipLow: config.epsilon_low,
+    clipHigh: config.epsilon_high,
+    normalisation: config.loss_type,
+    maxNewTokens: 1,
+    beta: config.beta,
+    entropyBonus: 0,
+  };
+  const program =
+    config.importance_sampling_level === 'token'
+      ? grpoLoss({
+          ...common,
+          objective: 'clip',
+          ratioCap: 0,
+          biasCorrectedKl: false,
+          entropyShare: 1,
+          correction: 'sampler',
+        })
+      : gspoLoss({ ...common, level: 'sequence' });
   const tokens = mask.flat().reduce((a, b) => a + b, 0);
   let k = 0;
   for (let pass = 0; pass < config.epochs; pass++)
@@ -206,7 +214,7 @@ async function runRollouts(s: Session): Promise<void> {
           advantage: pick(r.advantages),
           meanStepTokens: [tokens / r.mini_batches.length],
         },
-        isProduct ? named : m,
+        named,
       );
     }
 }

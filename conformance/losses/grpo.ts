@@ -1,16 +1,29 @@
 import { grpoLoss } from '../../shared/algorithms/grpo';
+import { gspoLoss } from '../../shared/algorithms/gspo';
 import { Mask, Num, ProgramBuilder, type LossProgram } from '../../shared/program';
 import { file, flat, rowsOf, type Json, type LossCase, type LossFile } from './case';
 
-const PRODUCT = ['grpo', 'bnpo', 'dr_grpo', 'dapo'];
+/** Of the product's objectives, what a loss type of trl is; its normaliser where that is another word. */
+const OBJECTIVES: Record<string, Parameters<typeof grpoLoss>[0]['objective']> = {
+  grpo: 'clip',
+  bnpo: 'clip',
+  dr_grpo: 'clip',
+  dapo: 'clip',
+  luspo: 'clip',
+  cispo: 'cispo',
+  sapo: 'sapo',
+  vespo: 'vespo',
+};
+const normaliser = (c: Json) =>
+  ({ cispo: 'dapo', vespo: 'dapo', sapo: 'grpo' })[c.loss_type as string] ?? c.loss_type;
 
-/** Whether the product's own program has all that a case of trl's GRPO family asks for. */
+/** Whether a product program has all that a case of trl's GRPO family asks for. */
 const isProduct = (c: Json) =>
-  PRODUCT.includes(c.loss_type) &&
-  c.importance_sampling_level === 'token' &&
-  !(c.gradient_accumulation_steps > 1 && c.loss_type !== 'dapo') &&
-  !c.use_bias_correction_kl &&
-  ['delta', 'top_entropy_quantile', 'off_policy_mask_threshold'].every((k) => c[k] === undefined);
+  c.loss_type in OBJECTIVES &&
+  !(c.gradient_accumulation_steps > 1 && normaliser(c) !== 'dapo') &&
+  !(c.loss_type === 'sapo' && c.sapo_temperature_pos !== 1) &&
+  // trl leaves the token at the quantile out by a rounding of its threshold: see trlProgram
+  ['top_entropy_quantile', 'off_policy_mask_threshold'].every((k) => c[k] === undefined);
 
 interface Parts {
   p: ProgramBuilder;
@@ -21,15 +34,25 @@ interface Parts {
   perToken: boolean;
 }
 
-const product = (config: Json): LossProgram =>
-  grpoLoss({
-    clipLow: config.epsilon_low,
-    clipHigh: config.epsilon_high,
-    normalisation: config.loss_type,
-    maxNewTokens: config.max_completion_length ?? 1,
-    beta: config.beta,
-    entropyBonus: config.entropy_coef ?? 0,
+const product = (c: Json): LossProgram => {
+  const common = {
+    clipLow: c.epsilon_low,
+    clipHigh: c.loss_type === 'cispo' ? c.epsilon_high - 1 : c.epsilon_high,
+    normalisation: normaliser(c),
+    maxNewTokens: c.max_completion_length ?? 1,
+    beta: c.beta,
+    entropyBonus: c.entropy_coef ?? 0,
+  };
+  if (c.importance_sampling_level === 'sequence') return gspoLoss({ ...common, level: 'sequence' });
+  return grpoLoss({
+    ...common,
+    objective: OBJECTIVES[c.loss_type]!,
+    ratioCap: c.delta ?? 0,
+    biasCorrectedKl: c.use_bias_correction_kl ?? false,
+    entropyShare: 1,
+    correction: 'sampler',
   });
+};
 
 /** Objective by token before KL and normaliser; adds the metrics that go with it. */
 function objective(c: Json, { p, loss, logp, logRatio, advantage }: Parts): Num {
@@ -177,13 +200,17 @@ export function trlCases(fixture: Json, c: Json): LossCase[] {
   const whole = caseWith(fixture, c, c.name, trlProgram(c.config, inputs), m);
   const perToken = Array.isArray(inputs.advantages[0]);
   if (!isProduct(c.config) || perToken || inputs.importance_sampling_ratio) return [whole];
+  const clips = ['clip_ratio/low_mean', 'clip_ratio/high_mean'].every((k) => m[k] !== undefined);
   const named = {
     'policy/entropy': m.entropy,
-    'policy/clip_low': m['clip_ratio/low_mean'],
-    'policy/clip_high': m['clip_ratio/high_mean'],
+    ...(clips && {
+      'policy/clip_low': m['clip_ratio/low_mean'],
+      'policy/clip_high': m['clip_ratio/high_mean'],
+    }),
     ...(m.kl !== undefined && { 'policy/kl': m.kl }),
   };
-  return [whole, caseWith(fixture, c, `${c.name} by grpo.ts`, product(c.config), named)];
+  const by = c.config.importance_sampling_level === 'sequence' ? 'gspo.ts' : 'grpo.ts';
+  return [whole, caseWith(fixture, c, `${c.name} by ${by}`, product(c.config), named)];
 }
 
 export const grpo = (fixture: Json): LossFile =>

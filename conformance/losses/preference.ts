@@ -1,127 +1,89 @@
-import { Mask, Num, ProgramBuilder, type LossProgram } from '../../shared/program';
+import { ktoLoss } from '../../shared/algorithms/kto';
+import { orpoLoss } from '../../shared/algorithms/orpo';
+import { nll, smoothed } from '../../shared/algorithms/preference';
+import { simpoLoss } from '../../shared/algorithms/simpo';
+import { ProgramBuilder, type LossProgram } from '../../shared/program';
 import { file, flat, interleave, type Json, type LossFile } from './case';
 import { Head } from './head';
 
-/** KTO (arXiv 2402.01306) and APO-zero unpaired. The KL baseline is of mismatched pairs that the data side makes. */
-function ktoProgram(c: Json): LossProgram {
-  const p = new ProgramBuilder();
-  const loss = p.mask('loss', 'T');
-  const label = p.mask('label', 'S');
-  const policy = p.engine('logp', loss).segSum();
-  const logRatio = policy.minus(p.data('refSum', 'S'));
-  const isKto = c.loss_type === 'kto';
-  const baseline = isKto
-    ? p.data('klSum', 'S').minus(p.data('refKlSum', 'S')).total().over(p.sequences()).max(0)
-    : p.constant(0);
-  const x = logRatio.minus(baseline).times(c.beta);
-  const good = x.sigmoid().neg().plus(1).times(c.desirable_weight);
-  const bad = (isKto ? x.neg().sigmoid().neg().plus(1) : x.sigmoid()).times(c.undesirable_weight);
-  p.loss('kto', label.choose(good, bad), p.sequences());
-  const reward = logRatio.times(c.beta);
-  const mean = (m: Mask) => m.choose(reward, 0).total().over(m.count());
-  p.value('kl', baseline);
-  p.mean('rewards/chosen', reward, label);
-  p.mean('rewards/rejected', reward, label.not());
-  p.mean('logps/chosen', policy, label);
-  p.mean('logps/rejected', policy, label.not());
-  p.value('rewards/margins', mean(label).minus(mean(label.not())));
-  return p.build();
-}
-
+/** The KL baseline is of mismatched pairs that the data side makes. */
 export const kto = (fixture: Json): LossFile =>
   file({
     programs: fixture.cases.map((c: Json) => {
       const inputs = { ...fixture.inputs, ...c.inputs };
       const mask: number[][] = inputs.completion_mask.map((m: number[]) => m.slice(1));
-      const program = ktoProgram(c.config);
+      const program = ktoLoss({
+        loss: c.config.loss_type,
+        beta: c.config.beta,
+        desirableWeight: c.config.desirable_weight,
+        undesirableWeight: c.config.undesirable_weight,
+      });
+      const reference = flat(inputs.ref_logps);
+      const refKl = flat(inputs.ref_kl_logps ?? []);
       const available: Record<string, number[]> = {
         loss: flat(mask),
         logp: flat(inputs.logprobs),
-        refSum: flat(inputs.ref_logps),
-        klSum: flat(inputs.kl_logps),
-        refKlSum: flat(inputs.ref_kl_logps ?? []),
+        // the file has sums: each stands at its row's first token that counts
+        refLogp: mask.flatMap((row, i) => row.map((_, t) => (t === row.indexOf(1) ? reference[i]! : 0))),
+        mismatchedLogRatio: flat(inputs.kl_logps ?? []).map((x, i) => x - refKl[i]!),
         label: flat(inputs.label),
+        // only reported, and not in the file
+        entropy: flat(mask).map(() => 0),
       };
+      const m = c.expected.metrics;
       return {
         name: c.name,
         program,
         given: {
-          targets: mask.map((m) => m.length),
+          targets: mask.map((row) => row.length),
           inputs: Object.fromEntries(program.inputs.map((i) => [i.name, available[i.name]])),
           gradients: ['logp'],
         },
         loss: c.expected.loss,
-        metrics: c.expected.metrics,
+        metrics: {
+          'policy/kl_baseline': m.kl,
+          'preference/chosen': m['rewards/chosen'],
+          'preference/rejected': m['rewards/rejected'],
+        },
         gradients: { logp: flat(c.expected.grad_logprobs) },
       };
     }),
   });
 
-const smooth = (x: Num, eps: number) =>
-  x
-    .logSigmoid()
-    .times(-(1 - eps))
-    .minus(x.neg().logSigmoid().times(eps));
-
-/** CPO, SimPO, CPO-SimPO, AlphaPO; TPO with n = 3 (its third answer is the gold one). */
-function referenceFree(c: Json, n: 2 | 3): LossProgram {
+/** TPO (arXiv 2405.16681); the third answer is the gold one. */
+function tpoProgram(c: Json): LossProgram {
   const p = new ProgramBuilder();
   const loss = p.mask('loss', 'T');
   const logp = p.engine('logp', loss);
-  const averaged = ['simpo', 'ipo', 'tpo-l'].includes(c.loss_type);
-  const policy = averaged ? logp.segMean(loss) : logp.segSum();
-  const alpha = c.alpha ?? 0;
-  const score = alpha === 0 ? policy : policy.times(-alpha).exp().neg().plus(1).over(alpha);
-  const [chosen, rejected] = [score.part(0, n), score.part(1, n)];
+  const policy = ['ipo', 'tpo-l'].includes(c.loss_type) ? logp.segMean(loss) : logp.segSum();
+  const [chosen, rejected] = [policy.part(0, 3), policy.part(1, 3)];
   const margin = chosen.minus(rejected);
-  const gamma = c.loss_type === 'simpo' ? c.simpo_gamma : c.loss_type === 'tpo-l' ? c.tpo_l_gamma : 0;
-  const x = margin.minus(gamma / c.beta).times(c.beta);
+  const gamma = c.loss_type === 'tpo-l' ? c.tpo_l_gamma : 0;
   const value =
     c.loss_type === 'hinge'
       ? margin.times(c.beta).neg().plus(1).relu()
       : c.loss_type === 'ipo'
         ? margin.minus(1 / (2 * c.beta)).square()
-        : smooth(x, c.label_smoothing);
-  const groups = p.sequences().over(n);
-  p.loss('preference', value, groups);
-  const weight = n === 3 ? c.tpo_alpha : c.cpo_alpha;
-  const likelihood = p.mask('likelihood', 'T');
-  const nll = likelihood.choose(p.engine('logp'), 0).neg();
-  if (weight > 0) p.loss('nll', nll.times(weight), likelihood.count());
+        : smoothed(margin.minus(gamma / c.beta).times(c.beta), c.label_smoothing);
+  p.loss('preference', value, p.sequences().over(3));
+  const gold = p.mask('chosenTokens', 'T');
+  if (c.tpo_alpha > 0) p.loss('nll', nll(p, gold).times(c.tpo_alpha), gold.count());
   p.mean('rewards/chosen', chosen.times(c.beta));
   p.mean('rewards/rejected', rejected.times(c.beta));
   p.mean('rewards/accuracies', chosen.gt(rejected).number());
   p.mean('rewards/margins', margin.times(c.beta));
-  p.mean('logps/chosen', policy.part(0, n));
-  p.mean('logps/rejected', policy.part(1, n));
-  if (n === 2) p.value('nll_loss', weight > 0 ? nll.total().over(likelihood.count()) : p.constant(0));
+  p.mean('logps/chosen', chosen);
+  p.mean('logps/rejected', rejected);
   return p.build();
 }
 
-/** ORPO, arXiv 2403.07691: NLL over prompt and completion of the chosen answer, and the odds ratio. */
-function orpoProgram(c: Json): LossProgram {
-  const p = new ProgramBuilder();
-  const loss = p.mask('loss', 'T');
-  const mean = p.engine('logp', loss).segMean(loss);
-  const odds = mean.minus(mean.log1mexp());
-  const logOdds = odds.part(0, 2).minus(odds.part(1, 2));
-  const likelihood = p.mask('likelihood', 'T');
-  const nll = likelihood.choose(p.engine('logp'), 0).neg();
-  const pairs = p.sequences().over(2);
-  p.loss('nll', nll, likelihood.count());
-  p.loss('odds', logOdds.logSigmoid().times(-c.beta), pairs);
-  const [chosen, rejected] = [mean.part(0, 2), mean.part(1, 2)];
-  p.mean('rewards/chosen', chosen.times(c.beta));
-  p.mean('rewards/rejected', rejected.times(c.beta));
-  p.mean('rewards/accuracies', chosen.gt(rejected).number());
-  p.mean('rewards/margins', chosen.minus(rejected).times(c.beta));
-  p.mean('logps/chosen', chosen);
-  p.mean('logps/rejected', rejected);
-  p.mean('nll_loss', nll, likelihood);
-  p.mean('log_odds_ratio', logOdds.logSigmoid());
-  p.mean('log_odds_chosen', logOdds);
-  return p.build();
-}
+/** trl's names of what the product's programs report. */
+const PAIR_METRICS: Record<string, string> = {
+  'rewards/chosen': 'preference/chosen',
+  'rewards/rejected': 'preference/rejected',
+  'rewards/accuracies': 'preference/accuracy',
+  'rewards/margins': 'preference/margin',
+};
 
 /** Files whose rows come as logits [n * N, T, V] of which entry t predicts token t + 1. */
 function fromLogits(
@@ -129,6 +91,8 @@ function fromLogits(
   n: 2 | 3,
   make: (c: Json) => LossProgram,
   likelihoodOf: (i: number) => string,
+  /** Our names of the metrics that are compared; absent: all, by the file's. */
+  names?: Record<string, string>,
 ): LossFile {
   const inputs = fixture.inputs;
   const order = interleave([...inputs.logits.keys()] as number[], n);
@@ -156,16 +120,19 @@ function fromLogits(
     ]);
   };
   const metricsWaiting = ['logits/chosen', 'logits/rejected'];
-  const waits = fixture.cases.some((c: Json) => metricsWaiting.some((m) => m in c.expected.metrics));
+  const waits =
+    !names && fixture.cases.some((c: Json) => metricsWaiting.some((m) => m in c.expected.metrics));
   return file({
     programs: fixture.cases.map((c: Json) => {
       const program = make(c.config);
       const available: Record<string, number[]> = {
         loss: rows((r, t) => (inCompletion(r, t) ? 1 : 0)),
-        likelihood: order.flatMap((row, i) =>
+        chosen: order.map((_, i) => (i % n === 0 ? 1 : 0)),
+        chosenTokens: order.flatMap((row, i) =>
           Array.from({ length: steps }, (_, t) => (masks[likelihoodOf(i % n)](row, t) ? 1 : 0)),
         ),
         logp: head.logp,
+        entropy: head.entropy,
       };
       return {
         name: c.name,
@@ -177,7 +144,9 @@ function fromLogits(
         },
         loss: c.expected.loss,
         metrics: Object.fromEntries(
-          Object.entries(c.expected.metrics).filter(([k]) => !metricsWaiting.includes(k)),
+          Object.entries(c.expected.metrics)
+            .filter(([k]) => (names ? k in names : !metricsWaiting.includes(k)))
+            .map(([k, value]) => [names?.[k] ?? k, value]),
         ) as Record<string, number>,
         gradients: { logits: flat(c.expected.grad_logits) },
         chain: (g: Record<string, Float64Array>) => ({ logits: inOrder(head.gradLogits({ logp: g.logp! })) }),
@@ -198,18 +167,25 @@ export const cpoSimpo = (fixture: Json): LossFile =>
   fromLogits(
     fixture,
     2,
-    (c) => referenceFree(c, 2),
-    (k) => (k === 0 ? 'completion' : 'none'),
+    (c) =>
+      simpoLoss({
+        loss: c.loss_type,
+        beta: c.beta,
+        margin: c.simpo_gamma,
+        sftWeight: c.cpo_alpha,
+        curvature: c.alpha,
+        labelSmoothing: c.label_smoothing,
+      }),
+    () => 'none',
+    PAIR_METRICS,
   );
 export const tpo = (fixture: Json): LossFile =>
-  fromLogits(
-    fixture,
-    3,
-    (c) => referenceFree(c, 3),
-    (k) => (k === 2 ? 'completion' : 'none'),
-  );
+  fromLogits(fixture, 3, tpoProgram, (k) => (k === 2 ? 'completion' : 'none'));
 export const orpo = (fixture: Json): LossFile =>
-  fromLogits(fixture, 2, orpoProgram, (k) => (k === 0 ? 'everything' : 'none'));
+  fromLogits(fixture, 2, orpoLoss, (k) => (k === 0 ? 'everything' : 'none'), {
+    ...PAIR_METRICS,
+    nll_loss: 'train/nll',
+  });
 
 /** Bradley-Terry. */
 export const rewardModel = (fixture: Json): LossFile =>

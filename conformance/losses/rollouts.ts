@@ -1,30 +1,24 @@
 import { leaveOneOut, weightedSum } from '../../shared/algorithms/advantages/group-advantages';
 import { mean, positionsByGroup, std } from '../../shared/algorithms/advantages/stats';
 import { samplerWeights, whitened } from '../../shared/algorithms/advantages/token-advantages';
-import { ProgramBuilder } from '../../shared/program';
+import { rlooLoss } from '../../shared/algorithms/rloo';
 import { file, flat, rowsOf, type Json, type LossFile, type PlainCase } from './case';
-import { clipMetrics } from './grpo';
 import { blocks, matrix, metricCases, rewardMetrics, within, type Matrix } from './rewards';
 import { aggregation } from './supervised';
 
 export const rloo = (fixture: Json): LossFile => {
   const { inputs, config, expected } = fixture.loss;
-  const p = new ProgramBuilder();
-  const loss = p.mask('loss', 'T');
-  const advantage = p.data('advantage', 'S');
-  const ratio = p.engine('logp', loss).segSum().minus(p.data('oldSum', 'S')).exp();
-  const [low, high] = [1 - config.epsilon_low, 1 + config.epsilon_high];
-  p.loss('policy', ratio.times(advantage).min(ratio.clip(low, high).times(advantage)).neg(), p.sequences());
-  p.mean('entropy', p.engine('entropy', loss), loss);
-  const spread = ratio.spread();
-  const gain = advantage.spread();
-  clipMetrics(p, loss, spread.lt(low).and(gain.lt(0)), spread.gt(high).and(gain.gt(0)), true);
+  const program = rlooLoss({ clipLow: config.epsilon_low, clipHigh: config.epsilon_high });
+  // the file has sums: each stands at its row's first token that counts
+  const samplerLogp = (inputs.mask as number[][]).flatMap((row, i) =>
+    row.map((_, t): number => (t === row.indexOf(1) ? inputs.old_logps[i] : 0)),
+  );
   const { completions: _, mask, old_logprobs, ref_logprobs } = fixture.advantages.inputs;
   return file({
     programs: [
       {
         name: 'loss',
-        program: p.build(),
+        program,
         given: {
           targets: rowsOf(inputs.logprobs),
           inputs: {
@@ -32,12 +26,16 @@ export const rloo = (fixture: Json): LossFile => {
             logp: flat(inputs.logprobs),
             entropy: flat(inputs.entropies),
             advantage: flat(inputs.advantages),
-            oldSum: flat(inputs.old_logps),
+            samplerLogp,
           },
           gradients: ['logp'],
         },
         loss: expected.loss,
-        metrics: expected.metrics,
+        metrics: {
+          'policy/entropy': expected.metrics.entropy,
+          'policy/clip_low': expected.metrics['clip_ratio/low_mean'],
+          'policy/clip_high': expected.metrics['clip_ratio/high_mean'],
+        },
         gradients: { logp: flat(expected.grad_logprobs) },
       },
     ],

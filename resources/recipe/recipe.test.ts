@@ -81,6 +81,23 @@ test('the data sets and the tokenizer are made again byte by byte', () => {
   }
 });
 
+test('of a pair the better working is right and the worse is not; marks say which', () => {
+  for (const held of ['', '-held-out']) {
+    for (const { chosen, rejected } of file(`sums-pairs${held}`)) expect(chosen).not.toBe(rejected);
+    for (const { prompt, chosen, rejected } of file(`sums-pairs${held}`)) {
+      const [a, b] = prompt!.match(/\d+/g)!.map(Number);
+      const answer = String(a! + b!);
+      expect([sumsReward({ completion: chosen!, answer }), sumsReward({ completion: rejected!, answer })]).toEqual([1, 0.1]);
+    }
+    const rated = file(`sums-rated${held}`) as unknown as { prompt: string; completion: string; label: boolean }[];
+    for (const { prompt, completion, label } of rated) {
+      const [a, b] = prompt.match(/\d+/g)!.map(Number);
+      expect(sumsReward({ completion, answer: String(a! + b!) }) === 1).toBe(label);
+    }
+    expect(rated.filter(({ label }) => label)).toHaveLength(rated.length / 2);
+  }
+});
+
 test('every sum needs a carry', () => {
   for (const prompt of [...prompts('sums'), ...prompts('sums-held-out')]) {
     const [a, b] = prompt.match(/\d+/g)!.map(Number);
@@ -92,7 +109,8 @@ test('no held-out question is in any training row, and 60 to 65 % of the base ro
   const heldOut = new Set(skills.flatMap((skill) => prompts(`${skill}-held-out`)));
   expect(heldOut).toEqual(heldOutPrompts());
   for (const skill of skills)
-    for (const id of [skill, `${skill}-worked`]) expect(prompts(id).filter((prompt) => heldOut.has(prompt))).toEqual([]);
+    for (const id of [skill, `${skill}-worked`, ...(skill === 'sums' ? ['sums-pairs', 'sums-rated'] : [])])
+      expect(prompts(id).filter((prompt) => heldOut.has(prompt))).toEqual([]);
 
   // The very rows of `npm run make-model`.
   const stream = baseRows(CORPUS.seed, heldOutPrompts());

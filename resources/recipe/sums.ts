@@ -47,6 +47,12 @@ export function sum(a: number, b: number, method: Method): Row {
   };
 }
 
+/** The right and the wrong working of a question that `sum` wrote. */
+export function workedBothWays(prompt: string): { right: string; wrong: string } {
+  const [a, b] = prompt.match(/\d+/g)!.map(Number) as [number, number];
+  return { right: sum(a, b, 'right').completion, wrong: sum(a, b, 'wrong').completion };
+}
+
 /** Two numbers of two or of three digits; `carry`: at least one column carries, or none. */
 export function drawSum(random: Random, carry: boolean): [number, number] {
   for (;;) {

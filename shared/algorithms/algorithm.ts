@@ -6,8 +6,11 @@ export type Role = 'policy' | 'reference';
 
 /** What one step of the algorithm is made from. */
 export interface Needs {
-  /** `rollouts`: sampled from the policy and rewarded; `examples`: rows of the dataset with their answers. */
-  data: 'rollouts' | 'examples';
+  /**
+   * `rollouts`: sampled from the policy and rewarded; else rows of the dataset: `examples` with their answers,
+   * `pairs` with a better and a worse one, `rated` with one that is good or bad.
+   */
+  data: 'rollouts' | 'examples' | 'pairs' | 'rated';
   roles: Role[];
   /** Rollouts of one prompt; 1 for examples. */
   groupSize: number;
@@ -21,6 +24,10 @@ export interface Needs {
   temperature?: number;
   /** Rollouts end after this many tokens. */
   maxNewTokens?: number;
+  /** More rounds of prompts that may be sampled while groups without contrast leave a step short; absent: none. */
+  resample?: number;
+  /** `advantages` reads the reference's log-probabilities. */
+  judgesReference?: boolean;
   /** Examples with more tokens are left out and counted. */
   maxTokens?: number;
   /** Examples: the `loss` mask has answers only, or every token. */
@@ -35,6 +42,12 @@ export interface Rollouts {
   group: number[];
   /** Ended by the length limit, not by a stop token. */
   truncated: boolean[];
+  /** Tokens of the answer, the stop token included. */
+  length: number[];
+  /** By token of the answer, under the distribution it was drawn from. */
+  samplerLogp: Float32Array[];
+  /** By token of the answer, of the reference; where `judgesReference` asks for it. */
+  refLogp?: Float32Array[];
 }
 
 /**
@@ -44,8 +57,8 @@ export interface Rollouts {
 export type Use = 'train' | 'skip' | 'drop';
 
 export interface Judgement {
-  /** One a rollout; 0 where it has none. */
-  advantage: number[];
+  /** One a rollout, or one a token of its answer; 0 where it has none. */
+  advantage: (number | Float32Array)[];
   use: Use[];
   /** Whether the rollout's tokens are in the `loss` mask. */
   learns: boolean[];
@@ -60,11 +73,30 @@ export interface Judgement {
  *   loss             T mask  tokens to learn from: completions (of rollouts that learn) or the example's answers
  *   samplerLogp      T       the sampler's log-probability, under the temperature it drew with; 0 outside `loss`
  *   refLogp          T       of the reference, at the trainer's temperature
- *   advantage        S
+ *   oldLogp          T       of the policy before the step's first update, at the trainer's temperature
+ *   advantage        S       of the rollout
+ *   tokenAdvantage   T       of the token, where advantages are by token; 0 outside the answer
+ *   chosen           S mask  the better answer of its pair; trajectories 2k and 2k + 1 are better and worse
+ *   chosenTokens     T mask  every target of the better answer's row, its prompt's included
+ *   label            S mask  the answer is rated good
+ *   mismatchedLogRatio S     log policy - log reference of the answer put to another row's prompt, policy as it is
+ *                            before the update
  *   meanStepTokens   scalar  tokens of `loss` in all rollouts of the step (skipped ones included, dropped ones
  *                            not), divided by the number of its updates
  */
-export const TRAINER_INPUTS = ['loss', 'samplerLogp', 'refLogp', 'advantage', 'meanStepTokens'] as const;
+export const TRAINER_INPUTS = [
+  'loss',
+  'samplerLogp',
+  'refLogp',
+  'oldLogp',
+  'advantage',
+  'tokenAdvantage',
+  'chosen',
+  'chosenTokens',
+  'label',
+  'mismatchedLogRatio',
+  'meanStepTokens',
+] as const;
 
 export interface MetricInfo {
   /** `area/name` */

@@ -4,8 +4,15 @@ import { grpo, grpoLoss } from './grpo';
 import type { Rollouts } from './algorithm';
 
 const params = (p: object = {}) => grpo.params.parse(p);
-const judge = (r: Partial<Rollouts> & Pick<Rollouts, 'reward' | 'group'>, p: object = {}) =>
-  grpo.advantages!({ truncated: r.reward.map(() => false), ...r }, params(p));
+const judge = (r: Partial<Rollouts> & Pick<Rollouts, 'reward' | 'group'>, p: object = {}) => {
+  const rest = {
+    truncated: r.reward.map(() => false),
+    length: r.reward.map(() => 10),
+    samplerLogp: r.reward.map(() => new Float32Array(10)),
+  };
+  const judged = grpo.advantages!({ ...rest, ...r }, params(p));
+  return { ...judged, advantage: judged.advantage as number[] };
+};
 
 /** Two rollouts of 3 and 2 targets, the first target of each a prompt token. */
 const batch = (p: object = {}, change: Record<string, number[]> = {}) => {
@@ -72,6 +79,19 @@ describe('GRPO advantages', () => {
     });
   });
 
+  it('near the length limit lose up to 1, linearly', () => {
+    const r = { reward: [1, 1, 1, 0], group: [0, 0, 0, 0], length: [90, 95, 100, 10] };
+    const shaped = judge(r, { maxNewTokens: 100, overlongBuffer: 10, scale: 'none' }).advantage;
+    // rewards 1, 0.5, 0, 0
+    expect(shaped.map((a) => a + 0.375)).toEqual([1, 0.5, 0, 0]);
+    expect(
+      judge(
+        { ...r, truncated: [false, false, true, false], length: [1, 1, 100, 1] },
+        { overlongBuffer: 10, maxNewTokens: 100, scale: 'none' },
+      ).advantage[2],
+    ).toBeLessThan(0);
+  });
+
   it('sum to 0 in each group at any scale', () => {
     for (const scale of ['group', 'batch', 'none']) {
       const { advantage } = judge({ reward: [3, 1, 2, 9, 9, 0.5], group: [0, 0, 0, 1, 1, 1] }, { scale });
@@ -82,6 +102,27 @@ describe('GRPO advantages', () => {
 });
 
 describe('GRPO loss', () => {
+  it.each(['cispo', 'sapo', 'vespo'])(
+    '%s has the gradient of plain policy gradient before the first update',
+    (objective) => {
+      const { gradients } = batch({ objective });
+      [0, -1 / 3, -1 / 3, 0, 1 / 3].forEach((g, i) => expect(gradients.logp[i]).toBeCloseTo(g, 6));
+    },
+  );
+
+  it('against the old policy weighs each token by a bounded ratio to the sampler', () => {
+    const oldLogp = [0, -0.5, -2, 0, -0.7];
+    const samplerLogp = [0, -0.5, -2 - Math.log(3), 0, -0.7 - Math.log(1.5)];
+    const at = (correction: string) => [...batch({ correction }, { oldLogp, samplerLogp }).gradients.logp];
+    at('truncated').forEach((g, i) => expect(g).toBeCloseTo([0, -1 / 3, -2 / 3, 0, 1.5 / 3][i], 12));
+    at('masked').forEach((g, i) => expect(g).toBeCloseTo([0, -1 / 3, 0, 0, 1.5 / 3][i], 12));
+  });
+
+  it('can learn from the most uncertain tokens alone', () => {
+    const { gradients } = batch({ entropyShare: 0.5 });
+    expect(gradients.logp.map((g) => Math.sign(g))).toEqual(Float64Array.of(0, 0, -1, 0, 1));
+  });
+
   it('before the first update: ratio 1, nothing clipped, gradient -A / tokens', () => {
     const { gradients, metrics } = batch();
     expect([...gradients.logp]).toEqual([0, -1 / 3, -1 / 3, 0, 1 / 3]);

@@ -1,213 +1,184 @@
 import { z } from 'zod';
-import { ProgramBuilder, type LossProgram, type Num } from '../program';
+import type { LossProgram, Num } from '../program';
 import { groupRelative } from './advantages/group-advantages';
-import { positionsByGroup, present, std } from './advantages/stats';
-import type { Algorithm, Judgement, Rollouts, Use } from './algorithm';
+import type { Algorithm, Judgement, Rollouts } from './algorithm';
 import { adapterParams, optimizerParams } from './common';
 import { field } from './fields';
-import { POLICY_METRICS } from './metrics';
+import { GROUP_METRICS, POLICY_METRICS } from './metrics';
+import {
+  addEntropy,
+  addNormalised,
+  judgeGroups,
+  klToReference,
+  reportClip,
+  reportRatio,
+  rolloutNeeds,
+  shapedRewards,
+  terms,
+  type Terms,
+} from './policy-gradient';
+import {
+  clipParams,
+  groupsStayWhole,
+  normalisationParam,
+  regularisationParams,
+  reuseParams,
+  rolloutParams,
+  scaleParam,
+} from './rollout-params';
 
 const params = z
   .strictObject({
-    steps: field(z.int().min(1).max(100_000).default(250), {
-      label: 'Steps',
-      help: 'Each step samples answers, rewards them and updates the adapter. You can stop early and keep what was learnt.',
-      level: 'simple',
-      section: 'Length of training',
-      step: 10,
-    }),
-    prompts: field(z.int().min(1).max(1024).default(4), {
-      label: 'Prompts per step',
-      help: 'How many different prompts each step looks at. More gives a steadier direction and takes longer.',
-      level: 'simple',
-      section: 'Rollouts',
-      step: 1,
-    }),
-    groupSize: field(z.int().min(2).max(128).default(8), {
-      label: 'Answers per prompt',
-      help: 'Answers to the same prompt are compared with each other. At least 4; 8 and more find rare successes.',
-      level: 'simple',
-      section: 'Rollouts',
-      step: 1,
-    }),
-    maxNewTokens: field(z.int().min(1).max(32_768).default(512), {
-      label: 'Longest answer',
-      help: 'An answer is cut off after this many tokens.',
-      level: 'simple',
-      section: 'Rollouts',
-      unit: 'tokens',
-      step: 16,
-    }),
-    temperature: field(z.number().min(0.05).max(4).default(1), {
-      label: 'Temperature',
-      help: 'How freely answers are sampled. 1 is what the method is made for; lower explores less.',
+    ...rolloutParams({ groupSize: 8, leastInGroup: 2 }),
+    resample: field(z.int().min(0).max(16).default(0), {
+      label: 'Rounds of new prompts',
+      help: 'While prompts whose answers all got the same reward leave a step short, this many more rounds of prompts are tried (dynamic sampling).',
       level: 'advanced',
       section: 'Rollouts',
-      step: 0.05,
-    }),
-    maskTruncated: field(z.boolean().default(true), {
-      label: 'Do not learn from cut-off answers',
-      help: 'Answers that hit the length limit still count in the comparison, but their tokens are not trained.',
-      level: 'advanced',
-      section: 'Rollouts',
+      step: 1,
     }),
     ...optimizerParams({ learningRate: 1e-5, schedule: 'constant', warmup: 0 }),
-    minibatches: field(z.int().min(1).max(64).default(1), {
-      label: 'Updates per step',
-      help: 'Splits the answers of a step into this many updates. More learns faster from the same answers, less exactly.',
-      level: 'advanced',
-      section: 'Learning',
-      step: 1,
-    }),
-    passes: field(z.int().min(1).max(16).default(1), {
-      label: 'Passes over the answers',
-      help: 'How often the answers of a step are used before new ones are sampled.',
-      level: 'advanced',
-      section: 'Learning',
-      step: 1,
-    }),
-    clipLow: field(z.number().min(0.001).max(0.99).default(0.2), {
-      label: 'Clip below',
-      help: 'A token stops being made less likely once its probability has fallen by this share since it was sampled.',
-      level: 'advanced',
-      section: 'Objective',
-      step: 0.01,
-    }),
-    clipHigh: field(z.number().min(0.001).max(10).default(0.28), {
-      label: 'Clip above',
-      help: 'A token stops being made more likely once its probability has risen by this share since it was sampled.',
-      level: 'advanced',
-      section: 'Objective',
-      step: 0.01,
-    }),
-    normalisation: field(z.enum(['dapo', 'grpo', 'bnpo', 'dr_grpo']).default('dapo'), {
-      label: 'Weight of long answers',
-      help: 'What the sum over tokens is divided by: it decides how much long and short answers count.',
+    ...reuseParams({ minibatches: 1 }),
+    objective: field(z.enum(['clip', 'cispo', 'sapo', 'vespo']).default('clip'), {
+      label: 'Objective',
+      help: 'How far a token may move before it stops counting: cut off at a bound, weighted by the bounded ratio, or faded out smoothly.',
       level: 'advanced',
       section: 'Objective',
       options: {
-        dapo: 'Every token alike (DAPO)',
-        grpo: 'Every answer alike (GRPO)',
-        bnpo: 'Every token of an update alike (BNPO)',
-        dr_grpo: 'By the longest allowed answer (Dr. GRPO)',
+        clip: 'Clipped ratio (PPO, GRPO, DAPO)',
+        cispo: 'Bounded weight, no cut-off (CISPO)',
+        sapo: 'Soft gate (SAPO)',
+        vespo: 'Weight of the whole answer (VESPO)',
       },
     }),
-    scale: field(z.enum(['group', 'batch', 'none']).default('group'), {
-      label: 'Scale of advantages',
-      help: "Advantages are divided by the spread of the prompt's rewards, of the whole step's, or not at all.",
+    ...clipParams({ low: 0.2, high: 0.28 }),
+    ratioCap: field(z.number().min(0).max(100).default(0), {
+      label: 'Largest ratio',
+      help: 'Bounds the ratio also where a bad answer has become likelier (two-sided clipping). 0 turns it off.',
       level: 'advanced',
       section: 'Objective',
-      options: { group: "By the prompt's spread", batch: "By the step's spread", none: 'Not scaled' },
+      step: 0.1,
     }),
-    beta: field(z.number().min(0).max(10).default(0), {
-      label: 'Pull to the base model',
-      help: 'Weight of the KL divergence from the base model. 0 is usual and faster; 0.01 to 0.1 keeps the text closer.',
+    ...normalisationParam('dapo'),
+    ...scaleParam(),
+    ...regularisationParams(),
+    biasCorrectedKl: field(z.boolean().default(false), {
+      label: 'Weight the KL by the ratio',
+      help: 'Keeps the KL term unbiased where one step makes several updates.',
       level: 'advanced',
       section: 'Objective',
-      step: 0.001,
     }),
-    entropyBonus: field(z.number().min(0).max(1).default(0), {
-      label: 'Entropy bonus',
-      help: 'Rewards uncertainty, against answers becoming all alike. 0 is usual; try 0.001.',
+    entropyShare: field(z.number().min(0.01).max(1).default(1), {
+      label: 'Share of uncertain tokens learnt',
+      help: 'Learns only from this share of tokens, those with the highest entropy. 1 learns from all; 0.2 is usual otherwise.',
       level: 'advanced',
       section: 'Objective',
-      step: 0.001,
+      step: 0.05,
+    }),
+    correction: field(z.enum(['sampler', 'truncated', 'masked']).default('sampler'), {
+      label: 'Ratio is taken to',
+      help: 'The sampler itself, exactly; or the policy before the update, with a bounded weight for its difference to the sampler, which wants one more forward.',
+      level: 'advanced',
+      section: 'Objective',
+      options: {
+        sampler: 'The sampler',
+        truncated: 'The old policy, weight cut at 2',
+        masked: 'The old policy, tokens above 2 left out',
+      },
     }),
     ...adapterParams(),
   })
-  .refine((p) => p.minibatches <= p.prompts, {
-    path: ['minibatches'],
-    error: 'cannot be more than the prompts of a step: a group stays in one update',
-  });
+  .refine(groupsStayWhole.check, groupsStayWhole.fault);
 type Params = z.output<typeof params>;
 
+/** Bound of the weight for the difference between old policy and sampler (Yao et al. 2025). */
+const CORRECTION_CAP = 2;
+/** SAPO's temperatures for gains and losses (arXiv 2511.20347; trl 1.16.0's defaults). */
+const SAPO = { gain: 1, loss: 1.05 };
+/** VESPO's shape for gains and losses (trl 1.16.0's defaults). */
+const VESPO = { gain: { k: 2, lambda: 3 }, loss: { k: 3, lambda: 2 } };
+
+type Objective = Pick<
+  Params,
+  'clipLow' | 'clipHigh' | 'normalisation' | 'maxNewTokens' | 'beta' | 'entropyBonus'
+> &
+  Partial<Pick<Params, 'objective' | 'ratioCap' | 'biasCorrectedKl' | 'entropyShare' | 'correction'>>;
+
+/** Gain by token, before regularisation and normaliser. */
+const GAINS: Record<Params['objective'], (t: Terms, advantage: Num, o: Objective) => Num> = {
+  clip: (t, advantage, o) => {
+    const ratio = t.logRatio.exp();
+    const bounded = o.ratioCap ? ratio.min(o.ratioCap) : ratio;
+    reportClip(t, bounded, advantage, o);
+    return bounded.times(advantage).min(ratio.clip(1 - o.clipLow, 1 + o.clipHigh).times(advantage));
+  },
+  /** MiniMax-M1, arXiv 2506.13585, eq. 4: the bounded ratio is a weight without gradient. */
+  cispo: (t, advantage, o) => {
+    const ratio = t.logRatio.exp();
+    reportClip(t, ratio, advantage, o);
+    return ratio
+      .min(1 + o.clipHigh)
+      .stopGradient()
+      .times(advantage)
+      .times(t.logp);
+  },
+  sapo: (t, advantage) => {
+    const temperature = advantage.gt(0).choose(SAPO.gain, SAPO.loss);
+    return temperature.times(t.logRatio.exp().minus(1)).sigmoid().times(4).over(temperature).times(advantage);
+  },
+  vespo: (t, advantage) => {
+    const logWeight = t.logRatio.clip(-20, 20).segSum().clip(Math.log(1e-8), 20).spread();
+    const gain = advantage.ge(0);
+    const k = gain.choose(VESPO.gain.k, VESPO.loss.k);
+    const lambda = gain.choose(VESPO.gain.lambda, VESPO.loss.lambda);
+    const phi = lambda.plus(k.times(logWeight)).minus(lambda.times(logWeight.exp())).exp();
+    return phi.stopGradient().times(advantage).times(t.logp);
+  },
+};
+
 /**
- * Clipped policy gradient on the true ratio to the sampler, per token (DeepSeekMath eq. 3; clip-higher and the
- * token normaliser from DAPO, arXiv 2503.14476; Dr. GRPO arXiv 2503.20783).
+ * Policy gradient on the true ratio to the sampler, per token (DeepSeekMath eq. 3; clip-higher and the token
+ * normaliser from DAPO, arXiv 2503.14476; Dr. GRPO arXiv 2503.20783).
  *
  *   L = - sum_t min(r_t A, clip(r_t, 1 - low, 1 + high) A) / N  +  beta sum_t k3_t / N  -  c sum_t H_t / tokens
  */
-export function grpoLoss(
-  o: Pick<Params, 'clipLow' | 'clipHigh' | 'normalisation' | 'maxNewTokens' | 'beta' | 'entropyBonus'>,
-): LossProgram {
-  const p = new ProgramBuilder();
-  const loss = p.mask('loss', 'T');
-  const logp = p.engine('logp', loss);
-  const logRatio = logp.minus(p.data('samplerLogp', 'T', loss));
+export function grpoLoss({
+  objective = 'clip',
+  entropyShare = 1,
+  correction = 'sampler',
+  ...o
+}: Objective): LossProgram {
+  const t = terms(correction === 'sampler' ? 'samplerLogp' : 'oldLogp');
+  const { p, loss } = t;
   const advantage = p.data('advantage', 'S').spread();
-  const ratio = logRatio.exp();
-  const gain = ratio.times(advantage).min(ratio.clip(1 - o.clipLow, 1 + o.clipHigh).times(advantage));
-
-  const normalise = (name: string, perToken: Num) => {
-    const tokens = loss.choose(perToken, 0);
-    const sequences = p.sequences();
-    if (o.normalisation === 'grpo') p.loss(name, perToken.segMean(loss), sequences);
-    else if (o.normalisation === 'dr_grpo') p.loss(name, tokens, sequences.times(o.maxNewTokens));
-    else if (o.normalisation === 'bnpo') p.loss(name, tokens, p.atLeastOne(loss.count()));
-    else p.loss(name, tokens, p.atLeastOne(p.data('meanStepTokens', 'scalar')));
-  };
-
-  normalise('policy', gain.neg());
-  if (o.beta > 0) {
-    // k3 of Schulman's note on estimating KL: unbiased and never negative.
-    const toReference = p.data('refLogp', 'T', loss).minus(logp);
-    const kl = toReference.exp().minus(toReference).minus(1);
-    normalise('kl', kl.times(o.beta));
-    p.mean('policy/kl', kl, loss);
+  let value = GAINS[objective](t, advantage, o).neg();
+  const entropy = addEntropy(t, o.entropyBonus);
+  if (entropyShare < 1) {
+    const threshold = entropy.stopGradient().quantile(loss, 1 - entropyShare);
+    value = entropy.ge(threshold).choose(value, 0);
   }
-  const entropy = p.engine('entropy', loss);
-  if (o.entropyBonus > 0) p.loss('entropy', entropy.times(-o.entropyBonus), p.atLeastOne(loss.count()));
-
-  p.mean('policy/entropy', entropy, loss);
-  p.mean(
-    'policy/clip_low',
-    ratio
-      .lt(1 - o.clipLow)
-      .and(advantage.lt(0))
-      .number(),
-    loss,
-  );
-  p.mean(
-    'policy/clip_high',
-    ratio
-      .gt(1 + o.clipHigh)
-      .and(advantage.gt(0))
-      .number(),
-    loss,
-  );
-  p.mean('policy/ratio', ratio, loss);
-  p.mean('policy/sampler_mismatch', logRatio.abs(), loss);
-  p.mean('policy/off_sampler', ratio.lt(0.9).or(ratio.gt(1.1)).number(), loss);
+  if (correction !== 'sampler') {
+    const weight = p
+      .data('oldLogp', 'T', loss)
+      .minus(p.data('samplerLogp', 'T', loss))
+      .exp();
+    const inside = weight.le(CORRECTION_CAP);
+    value = value.times(inside.choose(weight, correction === 'masked' ? 0 : CORRECTION_CAP));
+  }
+  addNormalised(t, o, 'policy', value);
+  if (o.beta > 0) addNormalised(t, o, 'kl', klToReference(t, o.biasCorrectedKl).times(o.beta));
+  reportRatio(t);
   return p.build();
 }
 
 /** As trl 1.16.0; beyond it, a group with fewer than two rewards is dropped and counted. */
-function advantages({ reward, group, truncated }: Rollouts, p: Params): Judgement {
-  const values = reward.map((r) => r ?? NaN);
-  const advantage = groupRelative({ reward: values, group }, p.scale);
-  const learns = truncated.map((t) => !(t && p.maskTruncated));
-  const use: Use[] = advantage.map((a, i) =>
-    !learns[i] || (a === 0 && p.beta === 0 && p.entropyBonus === 0) ? 'skip' : 'train',
-  );
-  let live = 0;
-  let equal = 0;
-  let dropped = 0;
-  for (const members of positionsByGroup(group)) {
-    const r = present(members.map((i) => values[i]));
-    if (r.length < 2) {
-      dropped++;
-      members.forEach((i) => (use[i] = 'drop'));
-      continue;
-    }
-    live++;
-    if (std(r) === 0) equal++;
-  }
-  return {
-    advantage,
-    use,
-    learns,
-    metrics: { 'reward/zero_variance': live === 0 ? NaN : equal / live, 'reward/dropped_groups': dropped },
-  };
+function advantages(rollouts: Rollouts, p: Params): Judgement {
+  const reward = shapedRewards(rollouts, p);
+  return judgeGroups(reward, rollouts, groupRelative({ reward, group: rollouts.group }, p.scale), {
+    maskTruncated: p.maskTruncated,
+    alwaysForward: p.beta > 0 || p.entropyBonus > 0,
+    interacts: p.entropyShare < 1,
+  });
 }
 
 export const grpo: Algorithm<typeof params> = {
@@ -216,34 +187,13 @@ export const grpo: Algorithm<typeof params> = {
   help: 'Reinforcement learning: samples several answers to each prompt, rewards them, and makes the better ones likelier.',
   params,
   needs: (p) => ({
-    data: 'rollouts',
+    ...rolloutNeeds(p),
     roles: p.beta > 0 ? ['policy', 'reference'] : ['policy'],
-    groupSize: p.groupSize,
-    prompts: p.prompts,
-    minibatches: p.minibatches,
-    passes: p.passes,
-    temperature: p.temperature,
-    maxNewTokens: p.maxNewTokens,
+    resample: p.resample,
   }),
   steps: (p) => p.steps,
   advantages,
   losses: (p) => ({ policy: grpoLoss(p) }),
-  metrics: [
-    ...POLICY_METRICS,
-    {
-      key: 'reward/zero_variance',
-      label: 'Groups without contrast',
-      unit: '%',
-      help: 'Prompts whose answers all got the same reward: nothing can be learnt from them. Much of it means that the task is too easy or too hard.',
-      better: 'down',
-    },
-    {
-      key: 'reward/dropped_groups',
-      label: 'Groups left out',
-      unit: '',
-      help: 'Prompts with fewer than two rewarded answers, because the reward failed or abstained.',
-      better: 'down',
-    },
-  ],
+  metrics: [...POLICY_METRICS, ...GROUP_METRICS],
   headline: 'reward/mean',
 };

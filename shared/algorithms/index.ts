@@ -1,8 +1,15 @@
 import type { z } from 'zod';
-import type { Algorithm, MetricInfo } from './algorithm';
+import type { Algorithm, MetricInfo, Needs } from './algorithm';
 import type { adapterParams, optimizerParams } from './common';
+import { dpo } from './dpo';
 import { grpo } from './grpo';
+import { gspo } from './gspo';
+import { kto } from './kto';
 import { COMMON_METRICS, ROLLOUT_METRICS } from './metrics';
+import { orpo } from './orpo';
+import { reinforcePlusPlus } from './reinforce-plus-plus';
+import { rloo } from './rloo';
+import { simpo } from './simpo';
 import { sft } from './sft';
 
 export type { Algorithm, Judgement, MetricInfo, Needs, Role, Rollouts, Use } from './algorithm';
@@ -11,10 +18,27 @@ export { ADAMW, LORA_TARGETS } from './common';
 export { fields, type Field } from './fields';
 
 /** Every algorithm of the product, in the order in which they are offered. */
-export const ALGORITHMS: readonly Algorithm[] = [grpo, sft] as unknown as readonly Algorithm[];
+export const ALGORITHMS: readonly Algorithm[] = [
+  grpo,
+  gspo,
+  rloo,
+  reinforcePlusPlus,
+  sft,
+  dpo,
+  simpo,
+  orpo,
+  kto,
+] as unknown as readonly Algorithm[];
 
 /** undefined: there is none of this name. */
 export const algorithmByKey = (key: string): Algorithm | undefined => ALGORITHMS.find((a) => a.key === key);
+
+/** What a step of the algorithm is made from. */
+export type DataKind = Needs['data'];
+
+/** Of its default settings: the same for all. */
+export const dataKindOf = (algorithm: Algorithm): DataKind =>
+  algorithm.needs(algorithm.params.parse({})).data;
 
 /** Params that every algorithm has: what the trainer reads itself. */
 export type CommonParams = z.output<

@@ -53,6 +53,32 @@ export const POLICY_METRICS: MetricInfo[] = [
   },
 ];
 
+export const ENTROPY_METRIC: MetricInfo = {
+  key: 'policy/entropy',
+  label: 'Entropy',
+  unit: 'nats',
+  help: 'How many continuations the model still considers. It falls as the model grows sure of itself.',
+  better: null,
+};
+
+/** What algorithms that compare the answers to one prompt report. */
+export const GROUP_METRICS: MetricInfo[] = [
+  {
+    key: 'reward/zero_variance',
+    label: 'Groups without contrast',
+    unit: '%',
+    help: 'Prompts whose answers all got the same reward: nothing can be learnt from them. Much of it means that the task is too easy or too hard.',
+    better: 'down',
+  },
+  {
+    key: 'reward/dropped_groups',
+    label: 'Groups left out',
+    unit: '',
+    help: 'Prompts with fewer than two rewarded answers, because the reward failed or abstained.',
+    better: 'down',
+  },
+];
+
 /** What every run reports, whatever its algorithm. */
 export const COMMON_METRICS: MetricInfo[] = [
   {

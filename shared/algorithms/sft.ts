@@ -3,6 +3,7 @@ import { ProgramBuilder, type LossProgram } from '../program';
 import type { Algorithm } from './algorithm';
 import { adapterParams, optimizerParams } from './common';
 import { field } from './fields';
+import { ENTROPY_METRIC } from './metrics';
 
 const params = z.strictObject({
   epochs: field(z.int().min(1).max(100).default(2), {
@@ -81,13 +82,7 @@ export const sft: Algorithm<typeof params> = {
       help: 'Mean probability that the model gave to the next token of the answers.',
       better: 'up',
     },
-    {
-      key: 'policy/entropy',
-      label: 'Entropy',
-      unit: 'nats',
-      help: 'How many continuations the model still considers. It falls as the model grows sure of itself.',
-      better: null,
-    },
+    ENTROPY_METRIC,
   ],
   headline: 'train/nll',
 };

@@ -6,13 +6,26 @@ import { Done, Empty, Id, Page } from './common';
 export const Mapping = z.strictObject({
   prompt: z.string().optional(),
   completion: z.string().optional(),
+  /** The better and the worse answer of a pair. */
+  chosen: z.string().optional(),
+  rejected: z.string().optional(),
+  /** Whether the completion is good. */
+  label: z.string().optional(),
   answer: z.string().optional(),
   messages: z.string().optional(),
   system: z.string().optional(),
 });
 export type Mapping = z.infer<typeof Mapping>;
 
-export const DatasetType = z.enum(['messages', 'prompt-completion', 'prompt-only', 'text', 'unknown']);
+export const DatasetType = z.enum([
+  'messages',
+  'prompt-completion',
+  'prompt-only',
+  'preference',
+  'unpaired-preference',
+  'text',
+  'unknown',
+]);
 
 export const Column = z.object({
   name: z.string(),
@@ -50,6 +63,8 @@ export type Dataset = z.infer<typeof Dataset>;
 
 export const PreviewRow = z.object({
   line: z.number().int(),
+  /** Which answer of the row this is, where it has two or is rated. */
+  part: z.enum(['better', 'worse', 'good', 'bad']).optional(),
   text: z.string(),
   /** Pieces of the rendered text, one a token. */
   pieces: z.array(z.string()),

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { ModelText } from '../text';
-import { preparePrompts } from './prepare';
+import { prepareRows } from './prepare';
 
 it('a template that never ends is one error, not two seconds for each row', async () => {
   const model = join(mkdtempSync(join(tmpdir(), 'atelier-template-')), 'model');
@@ -20,7 +20,9 @@ it('a template that never ends is one error, not two seconds for each row', asyn
     }
   }
   const text = await ModelText.fromFolder(model);
-  await expect(preparePrompts(rows(), { text, mapping: { prompt: 'prompt' } })).rejects.toMatchObject({
+  await expect(
+    prepareRows('rollouts', rows(), { text, mapping: { prompt: 'prompt' } }),
+  ).rejects.toMatchObject({
     code: 'template_failed',
     message: expect.stringContaining('did not finish within 2 s'),
   });

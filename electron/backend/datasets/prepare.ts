@@ -1,8 +1,9 @@
 import type { z } from 'zod';
+import type { DataKind } from '../../../shared/algorithms';
 import type { Mapping, RowProblem } from '../../../shared/contract/datasets';
 import { AtelierError } from '../../../shared/rpc/errors';
-import type { ChatMessage, ModelText } from '../text';
-import { answerOf, promptMessages, trainingExample } from './row-text';
+import { commonPrefix, type ChatMessage, type ModelText } from '../text';
+import { answerOf, isGood, pairExamples, promptMessages, ratedExample, trainingExample } from './row-text';
 import type { DataRow } from './scan';
 
 /** A prompt to sample answers to. */
@@ -16,13 +17,36 @@ export interface PromptRow {
   row: Record<string, unknown>;
 }
 
-/** A row with its answer. */
-export interface ExampleRow {
-  line: number;
+export interface Example {
   text: string;
   ids: Int32Array;
   /** 1 where the token is learnt. */
   lossMask: Uint8Array;
+}
+
+/** A row with its answer. */
+export interface ExampleRow extends Example {
+  line: number;
+}
+
+/** Two answers to one prompt, the better and the worse. */
+export interface PairRow {
+  line: number;
+  chosen: Example;
+  rejected: Example;
+}
+
+/** A row whose answer is good or bad. */
+export interface RatedRow extends ExampleRow {
+  good: boolean;
+}
+
+/** What a row becomes for each kind of algorithm. */
+export interface RowOf {
+  rollouts: PromptRow;
+  examples: ExampleRow;
+  pairs: PairRow;
+  rated: RatedRow;
 }
 
 export interface Prepared<T> {
@@ -39,45 +63,56 @@ export interface PrepareOptions {
   signal?: AbortSignal;
 }
 
-/** Rows as prompts. A row that cannot be one is left out and told, never guessed at. */
-export function preparePrompts(
+const makers: { [K in DataKind]: (row: DataRow, options: PrepareOptions) => Promise<RowOf[K]> } = {
+  async rollouts({ line, row }, { text, mapping }) {
+    const messages = promptMessages(row, mapping);
+    return { line, ...(await text.prompt(messages)), answer: answerOf(row, mapping), messages, row };
+  },
+  async examples({ line, row }, { text, mapping }) {
+    return { line, ...(await text.example(trainingExample(row, mapping))) };
+  },
+  async pairs({ line, row }, { text, mapping }) {
+    const { chosen, rejected } = pairExamples(row, mapping);
+    const pair = { line, chosen: await text.example(chosen), rejected: await text.example(rejected) };
+    const start = Math.min(...[pair.chosen, pair.rejected].map(({ lossMask }) => lossMask.indexOf(1)));
+    if (commonPrefix(pair.chosen.ids, pair.rejected.ids) < start) {
+      throw new AtelierError(
+        'invalid_data',
+        'The prompt is written differently before each of the two answers',
+      );
+    }
+    return pair;
+  },
+  async rated({ line, row }, { text, mapping }) {
+    return { line, good: isGood(row, mapping), ...(await text.example(ratedExample(row, mapping))) };
+  },
+};
+
+/** A row as an algorithm takes it. @throws AtelierError where it cannot be one */
+export const makeRow = <K extends DataKind>(
+  kind: K,
+  row: DataRow,
+  options: PrepareOptions,
+): Promise<RowOf[K]> => makers[kind](row, options);
+
+const tokens = (made: RowOf[DataKind]): number =>
+  'chosen' in made ? Math.max(made.chosen.ids.length, made.rejected.ids.length) : made.ids.length;
+
+/** Rows as an algorithm takes them. A row that cannot be one is left out and told, never guessed at. */
+export async function prepareRows<K extends DataKind>(
+  kind: K,
   rows: AsyncIterable<DataRow>,
   options: PrepareOptions,
-): Promise<Prepared<PromptRow>> {
-  return prepare(rows, options, async ({ line, row }) => promptRow({ line, row }, options));
-}
-
-/** Rows as examples to learn. */
-export function prepareExamples(
-  rows: AsyncIterable<DataRow>,
-  options: PrepareOptions,
-): Promise<Prepared<ExampleRow>> {
-  return prepare(rows, options, async ({ line, row }) => ({
-    line,
-    ...(await options.text.example(trainingExample(row, options.mapping))),
-  }));
-}
-
-export async function promptRow(
-  { line, row }: DataRow,
-  { text, mapping }: PrepareOptions,
-): Promise<PromptRow> {
-  const messages = promptMessages(row, mapping);
-  return { line, ...(await text.prompt(messages)), answer: answerOf(row, mapping), messages, row };
-}
-
-async function prepare<T extends { ids: Int32Array }>(
-  rows: AsyncIterable<DataRow>,
-  { maxTokens, signal }: PrepareOptions,
-  make: (row: DataRow) => Promise<T>,
-): Promise<Prepared<T>> {
-  const prepared: Prepared<T> = { rows: [], problems: [] };
+): Promise<Prepared<RowOf[K]>> {
+  const { maxTokens = Infinity, signal } = options;
+  const prepared: Prepared<RowOf[K]> = { rows: [], problems: [] };
   for await (const row of rows) {
     signal?.throwIfAborted();
     try {
-      const made = await make(row);
-      if (maxTokens === undefined || made.ids.length <= maxTokens) prepared.rows.push(made);
-      else prepared.problems.push({ line: row.line, message: tooLong(made.ids.length, maxTokens) });
+      const made = await makeRow(kind, row, options);
+      const count = tokens(made);
+      if (count <= maxTokens) prepared.rows.push(made);
+      else prepared.problems.push({ line: row.line, message: tooLong(count, maxTokens) });
     } catch (error) {
       if (!isRowError(error)) throw error;
       prepared.problems.push({ line: row.line, message: error.message });

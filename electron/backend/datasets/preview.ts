@@ -1,45 +1,69 @@
 import type { z } from 'zod';
-import { algorithmByKey } from '../../../shared/algorithms';
+import { algorithmByKey, dataKindOf, type DataKind } from '../../../shared/algorithms';
 import type { PreviewRow } from '../../../shared/contract/datasets';
 import { AtelierError } from '../../../shared/rpc/errors';
-import type { Use } from './mapping';
-import { promptRow, isRowError, tooLong, type PrepareOptions } from './prepare';
-import { trainingExample } from './row-text';
+import { isRowError, makeRow, tooLong, type Example, type PrepareOptions } from './prepare';
 import type { DataRow } from './scan';
 
 export type Preview = z.infer<typeof PreviewRow>;
 
-/** Whether an algorithm samples answers to the data's prompts or learns the data's answers. */
-export function dataUse(key: string): Use {
+/** What an algorithm takes a row for. */
+export function dataUse(key: string): DataKind {
   const algorithm = algorithmByKey(key);
-  if (!algorithm)
-    throw new AtelierError('invalid_input', `There is no algorithm "${key}".`, undefined, {
-      path: 'algorithm',
-    });
-  return algorithm.needs(algorithm.params.parse({})).data;
+  if (algorithm) return dataKindOf(algorithm);
+  throw new AtelierError('invalid_input', `There is no algorithm "${key}".`, undefined, {
+    path: 'algorithm',
+  });
 }
 
-/** A row as the model sees it. A row that is left out says why. */
-export async function previewRow(row: DataRow, use: Use, options: PrepareOptions): Promise<Preview> {
+/** A row as the model sees it: once, or once for each of its answers. A row that is left out says why. */
+export async function previewRow(row: DataRow, use: DataKind, options: PrepareOptions): Promise<Preview[]> {
   try {
-    const { text, ids, lossMask } =
-      use === 'examples'
-        ? await options.text.example(trainingExample(row.row, options.mapping))
-        : { lossMask: null, ...(await promptRow(row, options)) };
-    const limit = options.maxTokens ?? Infinity;
-    const shown = ids.slice(0, limit);
-    return {
-      line: row.line,
-      text,
-      pieces: await options.text.pieces(shown),
-      ids: shown,
-      lossMask: lossMask?.slice(0, limit) ?? new Uint8Array(shown.length),
-      truncated: ids.length > limit,
-      ...(ids.length > limit ? { problem: tooLong(ids.length, limit) } : {}),
-    };
+    const parts = await partsOf(row, use, options);
+    return await Promise.all(parts.map((part) => shown(row.line, part, options)));
   } catch (error) {
     if (!isRowError(error)) throw error;
     const empty = { text: '', pieces: [], ids: new Int32Array(0), lossMask: new Uint8Array(0) };
-    return { line: row.line, ...empty, truncated: false, problem: error.message };
+    return [{ line: row.line, ...empty, truncated: false, problem: error.message }];
   }
+}
+
+type Part = Example & { part?: Preview['part'] };
+
+async function partsOf(row: DataRow, use: DataKind, options: PrepareOptions): Promise<Part[]> {
+  if (use === 'rollouts') {
+    const prompt = await makeRow(use, row, options);
+    return [{ ...prompt, lossMask: new Uint8Array(prompt.ids.length) }];
+  }
+  if (use === 'pairs') {
+    const { chosen, rejected } = await makeRow(use, row, options);
+    return [
+      { ...chosen, part: 'better' },
+      { ...rejected, part: 'worse' },
+    ];
+  }
+  if (use === 'rated') {
+    const rated = await makeRow(use, row, options);
+    return [{ ...rated, part: rated.good ? 'good' : 'bad' }];
+  }
+  return [await makeRow(use, row, options)];
+}
+
+async function shown(
+  line: number,
+  { text, ids, lossMask, part }: Part,
+  options: PrepareOptions,
+): Promise<Preview> {
+  const limit = options.maxTokens ?? Infinity;
+  const some = ids.slice(0, limit);
+  return {
+    line,
+    ...(part ? { part } : {}),
+    text,
+    pieces: await options.text.pieces(some),
+    ids: some,
+    lossMask: lossMask.slice(0, limit),
+    truncated: ids.length > limit,
+    ...(ids.length > limit ? { problem: tooLong(ids.length, limit) } : {}),
+  };
 }

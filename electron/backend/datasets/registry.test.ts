@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { Roots } from '../places';
 import { tinyText } from '../text/testing';
-import { prepareExamples, preparePrompts } from './prepare';
+import { prepareRows } from './prepare';
 import { DatasetRegistry } from './registry';
 
 let base: string;
@@ -126,7 +126,7 @@ describe('rows for a run', () => {
     ]);
     const { id } = await registry.add({ path });
     const { rows, mapping } = await registry.open(id, { prompt: 'q', answer: 'a', system: 's' }, 'rollouts');
-    const prepared = await preparePrompts(rows, { text, mapping, maxTokens: 150 });
+    const prepared = await prepareRows('rollouts', rows, { text, mapping, maxTokens: 150 });
     expect(prepared.rows.map(({ line, answer }) => [line, answer])).toEqual([
       [1, '7'],
       [4, null],
@@ -149,11 +149,11 @@ describe('rows for a run', () => {
       path: await file('x.jsonl', [{ conversations }, { conversations: [] }]),
     });
     const learnt = await registry.open(id, {}, 'examples');
-    const examples = await prepareExamples(learnt.rows, { text, mapping: learnt.mapping });
+    const examples = await prepareRows('examples', learnt.rows, { text, mapping: learnt.mapping });
     expect(examples.rows[0]!.text).toContain('<|im_start|>assistant\nHello<|im_end|>');
     expect(examples.problems).toMatchObject([{ line: 2 }]);
     const asked = await registry.open(id, {}, 'rollouts');
-    const prompts = await preparePrompts(asked.rows, { text, mapping: asked.mapping });
+    const prompts = await prepareRows('rollouts', asked.rows, { text, mapping: asked.mapping });
     expect(prompts.rows[0]!.text).not.toContain('Hello<');
   });
 

@@ -1,6 +1,7 @@
 import { mkdir, realpath, rm, stat } from 'node:fs/promises';
 import { basename, extname, join } from 'node:path';
 import { z } from 'zod';
+import type { DataKind } from '../../../shared/algorithms';
 import { Id } from '../../../shared/contract/common';
 import type { Dataset, Mapping } from '../../../shared/contract/datasets';
 import { AtelierError } from '../../../shared/rpc/errors';
@@ -8,7 +9,7 @@ import { makeId, RegistryFile, type Roots } from '../places';
 import { readJson, replaceFile } from '../store';
 import type { ModelText } from '../text';
 import { formatOf } from './formats';
-import { resolveMapping, type Use } from './mapping';
+import { resolveMapping } from './mapping';
 import { previewRow, dataUse, type Preview } from './preview';
 import { readRows, scan, Scan, type DataRow } from './scan';
 import { Uploads } from './uploads';
@@ -128,7 +129,7 @@ export class DatasetRegistry {
     };
     const taken = await take(rows, input.limit);
     const shown: Preview[] = [];
-    for (const row of taken) shown.push(await previewRow(row, use, options));
+    for (const row of taken) shown.push(...(await previewRow(row, use, options)));
     return { total, rows: shown };
   }
 
@@ -136,7 +137,7 @@ export class DatasetRegistry {
   async open(
     id: string,
     chosen: Mapping,
-    use: Use,
+    use: DataKind,
     from = 0,
   ): Promise<{ dataset: Dataset; mapping: Mapping; total: number; rows: AsyncGenerator<DataRow> }> {
     const { known, found } = await this.#ready(id);

@@ -6,14 +6,8 @@ type Row = Record<string, unknown>;
 
 /** The conversation that a prompt is: what stands before the answer. */
 export function promptMessages(row: Row, mapping: Mapping): ChatMessage[] {
-  if (mapping.messages) {
-    const all = messages(row, mapping.messages);
-    let end = all.length;
-    while (end > 0 && all[end - 1]!.role === 'assistant') end--;
-    if (end === 0) throw invalid(`"${mapping.messages}" has no message to answer`);
-    return withSystem(all.slice(0, end), row, mapping);
-  }
-  return withSystem([{ role: 'user', content: text(row, mapping.prompt!) }], row, mapping);
+  if (mapping.messages) return conversation(row, mapping).prompt;
+  return withSystem(turns(row, mapping.prompt!, 'user'), row, mapping);
 }
 
 /** What is learnt from the row. */
@@ -21,15 +15,75 @@ export function trainingExample(row: Row, mapping: Mapping): TextExample {
   if (mapping.messages) {
     return { kind: 'messages', messages: withSystem(messages(row, mapping.messages), row, mapping) };
   }
-  const completion = text(row, mapping.completion!);
-  if (!mapping.prompt) return { kind: 'text', text: completion };
-  const system = mapping.system ? text(row, mapping.system) : undefined;
-  return {
-    kind: 'prompt-completion',
-    prompt: text(row, mapping.prompt),
-    completion,
-    ...(system ? { system } : {}),
+  if (!mapping.prompt) return { kind: 'text', text: text(row, mapping.completion!) };
+  return ratedExample(row, mapping);
+}
+
+/** The row's prompt, and its answer to it. */
+export function ratedExample(row: Row, mapping: Mapping): TextExample {
+  if (mapping.messages) return { kind: 'answer', ...conversation(row, mapping) };
+  const prompt = promptMessages(row, mapping);
+  return { kind: 'answer', prompt, answer: turns(row, mapping.completion!, 'assistant') };
+}
+
+/** The better and the worse answer to one prompt. */
+export function pairExamples(row: Row, mapping: Mapping): { chosen: TextExample; rejected: TextExample } {
+  const [chosen, rejected] = [mapping.chosen!, mapping.rejected!].map((column) =>
+    turns(row, column, 'assistant'),
+  ) as [ChatMessage[], ChatMessage[]];
+  const given = mapping.prompt ? promptMessages(row, mapping) : null;
+  const shared = given ? 0 : sharedTurns(chosen, rejected);
+  const prompt = given ?? withSystem(chosen.slice(0, shared), row, mapping);
+  if (prompt.length === 0) {
+    throw invalid(`"${mapping.chosen}" and "${mapping.rejected}" have no prompt in common`);
+  }
+  const answer = (all: ChatMessage[], column: string): TextExample => {
+    // some data repeat the prompt at the head of both answers
+    const repeated = given && all.length > given.length && sharedTurns(all, given) === given.length;
+    const rest = repeated ? all.slice(given.length) : all.slice(shared);
+    if (rest.at(-1)?.role !== 'assistant') throw invalid(`"${column}" does not end with an answer`);
+    return { kind: 'answer', prompt, answer: rest };
   };
+  return { chosen: answer(chosen, mapping.chosen!), rejected: answer(rejected, mapping.rejected!) };
+}
+
+/** Whether the row's answer is good. */
+export function isGood(row: Row, mapping: Mapping): boolean {
+  const value = row[mapping.label!];
+  const found = new Map<unknown, boolean>([
+    [true, true],
+    [false, false],
+    [1, true],
+    [0, false],
+    ['true', true],
+    ['false', false],
+  ]).get(typeof value === 'string' ? value.trim().toLowerCase() : value);
+  if (found === undefined) throw invalid(`"${mapping.label}" is neither true nor false`);
+  return found;
+}
+
+/** How many turns two conversations begin with alike. */
+function sharedTurns(a: readonly ChatMessage[], b: readonly ChatMessage[]): number {
+  let count = 0;
+  while (count < a.length && count < b.length && same(a[count]!, b[count]!)) count++;
+  return count;
+}
+
+const same = (a: ChatMessage, b: ChatMessage) =>
+  a.role === b.role && JSON.stringify(a.content) === JSON.stringify(b.content);
+
+/** A conversation's last answer, and what stands before it. */
+function conversation(row: Row, mapping: Mapping): { prompt: ChatMessage[]; answer: ChatMessage[] } {
+  const all = messages(row, mapping.messages!);
+  let end = all.length;
+  while (end > 0 && all[end - 1]!.role === 'assistant') end--;
+  if (end === 0) throw invalid(`"${mapping.messages}" has no message to answer`);
+  return { prompt: withSystem(all.slice(0, end), row, mapping), answer: all.slice(end) };
+}
+
+/** A column that holds text, as one turn of `role`, or turns. */
+function turns(row: Row, column: string, role: 'user' | 'assistant'): ChatMessage[] {
+  return Array.isArray(row[column]) ? messages(row, column) : [{ role, content: text(row, column) }];
 }
 
 /** The right answer as text; null where the data has none. */

@@ -3,7 +3,7 @@ import type { AtelierContract } from '../../../shared/contract';
 import type { Mapping } from '../../../shared/contract/datasets';
 import type { ScoredSample } from '../../../shared/contract/rewards';
 import { AtelierError, type Handlers } from '../../../shared/rpc';
-import { answerOf, preparePrompts, promptMessages, type PromptRow } from '../datasets';
+import { answerOf, prepareRows, promptMessages, type PromptRow } from '../datasets';
 import { checkReward, type RewardRecord } from '../rewards';
 import type { EngineHost } from '../system';
 import { LatestNumber } from './latest-number';
@@ -123,7 +123,7 @@ async function somePrompts(
   const open = await library.datasets.open(input.dataset, input.mapping, 'rollouts');
   const options = { text: model.text, mapping: open.mapping, maxTokens };
   // some rows may be of no use; a few more are read than are wanted
-  const { rows, problems } = await preparePrompts(first(open.rows, input.prompts * 4), options);
+  const { rows, problems } = await prepareRows('rollouts', first(open.rows, input.prompts * 4), options);
   if (rows.length > 0) return rows.slice(0, input.prompts);
   throw new AtelierError(
     'invalid_data',

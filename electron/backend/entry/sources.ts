@@ -1,10 +1,10 @@
 import { AtelierError } from '../../../shared/rpc';
-import { prepareExamples, preparePrompts, type DataRow, type PromptRow as DataPrompt } from '../datasets';
+import { prepareRows, type DataRow, type PromptRow } from '../datasets';
 import type { OpenModel } from '../models';
 import { checkReward, codeHash } from '../rewards';
 import type { Sources, UsableModel } from '../runs';
 import type { ModelText } from '../text';
-import type { PromptRow, Scorer } from '../train';
+import type { Scorer } from '../train';
 import type { Library } from './library';
 
 /** A model with everything of its text. */
@@ -29,13 +29,9 @@ function usable({ id, name, path, contextLength, fingerprint, templateHash, insp
 }
 
 /** What the person asked: the last user message. */
-export function asked({ messages, text }: Pick<DataPrompt, 'messages' | 'text'>): string {
+export function asked({ messages, text }: Pick<PromptRow, 'messages' | 'text'>): string {
   const content = messages.findLast((message) => message.role === 'user')?.content;
   return typeof content === 'string' ? content : text;
-}
-
-function toPrompt(row: DataPrompt): PromptRow {
-  return { ...row, text: asked(row) };
 }
 
 /** What runs take from the library. */
@@ -44,17 +40,14 @@ export function librarySources(library: Library): Sources {
   const textOf = async (model: UsableModel) => (await openModel(library, model.id)).text;
   return {
     model: (id) => openModel(library, id) as Promise<UsableModel>,
-    async prompts(dataset, { mapping, model, maxTokens, limit }) {
-      const open = await datasets.open(dataset, mapping, 'rollouts');
+    async rows(kind, dataset, { mapping, model, maxTokens, completionOnly, limit }) {
+      const open = await datasets.open(dataset, mapping, kind);
       const options = { text: await textOf(model), mapping: open.mapping, maxTokens };
-      const { rows, problems } = await preparePrompts(first(open.rows, limit), options);
-      return { rows: rows.map(toPrompt), left: problems };
-    },
-    async examples(dataset, { mapping, model, maxTokens, completionOnly, limit }) {
-      const open = await datasets.open(dataset, mapping, 'examples');
-      const options = { text: await textOf(model), mapping: open.mapping, maxTokens };
-      const { rows, problems } = await prepareExamples(first(open.rows, limit), options);
-      if (!completionOnly) for (const row of rows) row.lossMask.fill(1);
+      const { rows, problems } = await prepareRows(kind, first(open.rows, limit), options);
+      for (const row of rows) {
+        if ('messages' in row) row.text = asked(row);
+        else if (kind === 'examples' && !completionOnly && 'lossMask' in row) row.lossMask.fill(1);
+      }
       return { rows, left: problems };
     },
     reward: async (id) => ({ code: (await rewards.get(id)).code }),

@@ -56,7 +56,7 @@ export async function checkConfig(
 
   const params = parsed.data as Checked['params'];
   const needs = algorithm.needs(params);
-  if (needs.data === 'examples' && (needs.maxTokens ?? 0) > model.contextLength) {
+  if (needs.data !== 'rollouts' && (needs.maxTokens ?? 0) > model.contextLength) {
     problems.push({
       level: 'warning',
       path: 'params.maxTokens',

@@ -22,7 +22,8 @@ export function costsOf(model: Pick<ModelInfo, 'weightBytes'>, rates: Rates, sha
   const limit = needs.maxNewTokens ?? 0;
   const length = Math.min(rates.meanLength, limit);
   const longest = Math.min(rates.longest, limit);
-  const trainRows = (rollouts > 0 ? rollouts : needs.prompts) * rates.trainedShare;
+  const rowsOfDataset = needs.prompts * (needs.data === 'pairs' ? 2 : 1);
+  const trainRows = (rollouts > 0 ? rollouts : rowsOfDataset) * rates.trainedShare;
   const rowTokens = Math.min(rates.rowTokens + length, needs.maxTokens ?? Infinity);
 
   const sampling = (prompts: number, answers: number) =>
@@ -36,7 +37,14 @@ export function costsOf(model: Pick<ModelInfo, 'weightBytes'>, rates: Rates, sha
   const evaluation =
     rollouts > 0
       ? 4 * sampling(shape.heldOut, shape.heldOut)
-      : (2 * shape.heldOut * rowTokens * rates.trainPerToken) / 3;
+      : // before and after; rated answers by the reference as well
+        (2 *
+          shape.heldOut *
+          rowTokens *
+          rates.trainPerToken *
+          (rowsOfDataset / needs.prompts) *
+          needs.roles.length) /
+        3;
 
   const adapterParameters = rates.adapterPerRank * shape.rank;
   const weights = model.weightBytes;

@@ -83,7 +83,7 @@ export async function estimateRun(
           params,
           needs,
           stopIds: model.text.stopIds,
-          rows: data.rows,
+          data,
         },
         signal,
       );

@@ -2,11 +2,13 @@ import { randomBytes } from 'node:crypto';
 import { copyFile, lstat, mkdir, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { basename, dirname, isAbsolute, join, resolve } from 'node:path';
 import type { Engine } from '../../../native/face';
+import { algorithmByKey, dataKindOf, type DataKind } from '../../../shared/algorithms';
 import type { ExportProgress } from '../../../shared/contract/runs';
 import { AtelierError } from '../../../shared/rpc';
 import type { HostSpawn } from '../../supervise/host-spawn';
 import type { Roots } from '../places';
 import { files, isDiskFull, type CommittedCheckpoint } from '../store';
+import { sequencesOf } from '../train';
 import { modelCard } from './model-card';
 import type { RunEntry } from './run-entry';
 import type { RunsOptions } from './options';
@@ -193,12 +195,14 @@ async function promptRows(entry: RunEntry, options: RunsOptions) {
   const { config } = entry.readable;
   const model = await options.sources.model(config.model);
   const { dataset, mapping } = config.data;
-  const common = { mapping, model, maxTokens: model.contextLength, limit: PROMPTS };
-  const read =
-    entry.readable.rewardCode === null
-      ? options.sources.examples(dataset, { ...common, completionOnly: true })
-      : options.sources.prompts(dataset, common);
-  const chosen = (await read).rows.slice(0, PROMPTS);
+  const { rows } = await options.sources.rows(dataKind(config.algorithm), dataset, {
+    mapping,
+    model,
+    maxTokens: model.contextLength,
+    completionOnly: true,
+    limit: PROMPTS,
+  });
+  const chosen = rows.flatMap(sequencesOf).slice(0, PROMPTS);
   if (chosen.length === 0) {
     throw new AtelierError(
       'invalid_data',
@@ -208,10 +212,16 @@ async function promptRows(entry: RunEntry, options: RunsOptions) {
   }
   return {
     rows: {
-      ids: Int32Array.from(chosen.flatMap((row) => Array.from(row.ids))),
-      lengths: Int32Array.from(chosen.map((row) => row.ids.length)),
+      ids: Int32Array.from(chosen.flatMap((ids) => Array.from(ids))),
+      lengths: Int32Array.from(chosen, ({ length }) => length),
     },
   };
+}
+
+/** A run's algorithm may be one that this version does not have: its rows are then read as prompts. */
+function dataKind(key: string): DataKind {
+  const algorithm = algorithmByKey(key);
+  return algorithm ? dataKindOf(algorithm) : 'rollouts';
 }
 
 /** NaN anywhere gives Infinity: nothing compares well with it. */

@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
 import type { Engine, ModelInfo } from '../../../native/face';
+import type { DataKind } from '../../../shared/algorithms';
 import type { RunConfig } from '../../../shared/contract/runs';
 import { AtelierError } from '../../../shared/rpc';
-import type { ExampleRow, PromptRow, RunData } from '../train';
+import { sequencesOf, type RowOf, type RunData } from '../train';
 import { tokenBudget, type Checked } from './check-config';
 import type { LeftOut, Sources } from './sources';
 
@@ -21,38 +22,36 @@ export async function prepareData(
 ): Promise<PreparedData> {
   const { needs, model } = checked;
   const { dataset, mapping, heldOut } = config.data;
-  const maxTokens = tokenBudget(needs, model);
-  const some = limit === undefined ? {} : { limit };
-  if (needs.data === 'rollouts') {
-    const main = await sources.prompts(dataset, { mapping, model, maxTokens, ...some });
-    const held = heldOut
-      ? await sources.prompts(heldOut.dataset, { mapping, model, maxTokens, limit: heldOut.rows })
-      : null;
-    requireRows(main.rows.length, main.left, dataset);
-    return {
-      data: { kind: 'rollouts', rows: main.rows, heldOut: held?.rows ?? [] },
-      left: main.left,
-      hash: hashRows(main.rows),
-    };
-  }
-  const options = { mapping, model, maxTokens, completionOnly: needs.completionOnly ?? true };
-  const main = await sources.examples(dataset, { ...options, ...some });
-  const held = heldOut ? await sources.examples(heldOut.dataset, { ...options, limit: heldOut.rows }) : null;
+  const options = {
+    mapping,
+    model,
+    maxTokens: tokenBudget(needs, model),
+    completionOnly: needs.completionOnly ?? true,
+  };
+  const read = <K extends DataKind>(kind: K, from: string, most?: number) =>
+    sources.rows(kind, from, { ...options, ...(most === undefined ? {} : { limit: most }) });
+  const main = await read(needs.data, dataset, limit);
+  const held = heldOut ? await read(needs.data, heldOut.dataset, heldOut.rows) : null;
   requireRows(main.rows.length, main.left, dataset);
   return {
-    data: { kind: 'examples', rows: main.rows, heldOut: held?.rows ?? [] },
+    // the two are of the kind that was asked for
+    data: { kind: needs.data, rows: main.rows, heldOut: held?.rows ?? [] } as RunData,
     left: main.left,
     hash: hashRows(main.rows),
   };
 }
 
 /** Identity of the rows as the model reads them. */
-function hashRows(rows: readonly (PromptRow | ExampleRow)[]): string {
+function hashRows(rows: readonly RowOf[DataKind][]): string {
   const hash = createHash('sha256');
+  const example = ({ ids, lossMask }: { ids: Int32Array; lossMask: Uint8Array }) =>
+    hash.update(ids).update(lossMask);
   for (const row of rows) {
-    hash.update(Int32Array.of(row.line, row.ids.length)).update(row.ids);
-    if ('lossMask' in row) hash.update(row.lossMask);
-    else hash.update(row.answer ?? '\0');
+    hash.update(Int32Array.of(row.line, ...sequencesOf(row).map(({ length }) => length)));
+    if ('chosen' in row) [row.chosen, row.rejected].forEach(example);
+    else if ('lossMask' in row) example(row);
+    else hash.update(row.ids).update(row.answer ?? '\0');
+    if ('good' in row) hash.update(row.good ? '1' : '0');
   }
   return hash.digest('hex');
 }

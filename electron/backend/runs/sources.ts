@@ -1,5 +1,6 @@
+import type { DataKind } from '../../../shared/algorithms';
 import type { Mapping } from '../../../shared/contract/datasets';
-import type { ExampleRow, PromptRow, Scorer, TextSide } from '../train';
+import type { RowOf, Scorer, TextSide } from '../train';
 
 /** A model as a run or a chat needs it. */
 export interface UsableModel {
@@ -32,12 +33,9 @@ export interface Rows<Row> {
 /** What runs take from models, data sets and rewards. All throw AtelierError for what is not there. */
 export interface Sources {
   model(id: string): Promise<UsableModel>;
-  /** `maxTokens`: prompts with more are left out. */
-  prompts(
-    dataset: string,
-    options: { mapping: Mapping; model: UsableModel; maxTokens: number; limit?: number },
-  ): Promise<Rows<PromptRow>>;
-  examples(
+  /** `maxTokens`: rows with more are left out. `completionOnly`: false learns an example's prompt as well. */
+  rows<K extends DataKind>(
+    kind: K,
     dataset: string,
     options: {
       mapping: Mapping;
@@ -46,7 +44,7 @@ export interface Sources {
       completionOnly: boolean;
       limit?: number;
     },
-  ): Promise<Rows<ExampleRow>>;
+  ): Promise<Rows<RowOf[K]>>;
   reward(id: string): Promise<{ code: string }>;
   /** Compiles the code; problems are `invalid_input`. */
   scorer(code: string): Promise<Scorer>;

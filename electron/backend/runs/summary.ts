@@ -46,11 +46,13 @@ async function read(entry: RunEntry): Promise<Summary> {
   };
 }
 
-/** The held-out measure that stands for the run: sampled reward, or loss where there is no reward. */
+/** The held-out measure that stands for the run. */
 function heldOut(entry: RunEntry): Summary['heldOut'] {
   const all = entry.reader.evaluations();
   const value = (metrics: Record<string, number> | undefined): number | null => {
-    const found = metrics?.['held_out/sampled'] ?? metrics?.['held_out/nll'];
+    const found = ['sampled', 'accuracy', 'margin', 'nll']
+      .map((name) => metrics?.[`held_out/${name}`])
+      .find((measure) => measure !== undefined);
     return found === undefined || !Number.isFinite(found) ? null : found;
   };
   return {

@@ -24,11 +24,10 @@ export const scriptedSources: Sources = {
     hash: 'scripted',
     templateHash: 'none',
   }),
-  prompts: async (dataset, { limit }) => ({
-    rows: dataset === 'held' ? sums(limit ?? 8, 50) : sums(13),
+  rows: async (kind, dataset, { limit }) => ({
+    rows: (kind === 'rollouts' ? (dataset === 'held' ? sums(limit ?? 8, 50) : sums(13)) : []) as never,
     left: dataset === 'sums-with-faults' ? [{ line: 14, message: 'no prompt' }] : [],
   }),
-  examples: async () => ({ rows: [], left: [] }),
   reward: async () => ({ code: 'export default () => 1;' }),
   scorer: async () => exactSum,
 };

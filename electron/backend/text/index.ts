@@ -1,4 +1,5 @@
 export { StreamingDetokenizer } from './detokenizer';
+export { commonPrefix } from './loss-mask';
 export {
   ModelText,
   type ChatOptions,

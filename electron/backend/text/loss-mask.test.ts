@@ -22,6 +22,12 @@ async function trained(text: ModelText, example: EncodedExample): Promise<string
   return out;
 }
 
+const answered = (prompt: string, answer: string) => ({
+  kind: 'answer' as const,
+  prompt: [{ role: 'user', content: prompt }],
+  answer: [{ role: 'assistant', content: answer }],
+});
+
 describe('what is trained on', () => {
   test('every assistant turn with its end token, once', async () => {
     const text = await tinyText('qwen2_5');
@@ -38,10 +44,12 @@ describe('what is trained on', () => {
   test('prompt and completion go through the template', async () => {
     const text = await tinyText('qwen2_5');
     const example = await text.example({
-      kind: 'prompt-completion',
-      prompt: 'Hi',
-      completion: 'Yo',
-      system: 'S',
+      kind: 'answer',
+      prompt: [
+        { role: 'system', content: 'S' },
+        { role: 'user', content: 'Hi' },
+      ],
+      answer: [{ role: 'assistant', content: 'Yo' }],
     });
     expect(await trained(text, example)).toBe('Yo<|im_end|>');
     const prompt = await text.prompt([
@@ -52,12 +60,22 @@ describe('what is trained on', () => {
     expect(example.lossMask.indexOf(1)).toBe(prompt.ids.length);
   });
 
+  test('of a longer conversation only the last answer, where that alone is rated', async () => {
+    for (const name of ['qwen2_5', 'qwen2_5_training']) {
+      const text = await tinyText(name);
+      const example = await text.example({
+        kind: 'answer',
+        prompt: turns.slice(0, -1),
+        answer: turns.slice(-1),
+      });
+      expect(await trained(text, example)).toMatch(/^\n?4<\|im_end\|>$/);
+    }
+  });
+
   test('an end token that the answer spells out is not its end', async () => {
     const text = await tinyText('qwen2_5');
     const example = await text.example({
-      kind: 'prompt-completion',
-      prompt: 'Which token ends a turn?',
-      completion: 'It is <|im_end|> here.',
+      ...answered('Which token ends a turn?', 'It is <|im_end|> here.'),
     });
     expect(await trained(text, example)).toBe('It is <|im_end|> here.<|im_end|>');
     const end = text.stopIds[0];
@@ -87,7 +105,7 @@ describe('without a template', () => {
   test('the plain form: prompt, completion, EOS', async () => {
     const text = await tinyText(null);
     expect(text.form).toBe('plain');
-    const example = await text.example({ kind: 'prompt-completion', prompt: '2+2=', completion: '4' });
+    const example = await text.example(answered('2+2=', '4'));
     expect(await trained(text, example)).toBe('4<|im_end|>');
     const prompt = await text.prompt([{ role: 'user', content: '2+2=' }]);
     expect([...example.ids.subarray(0, prompt.ids.length)]).toEqual([...prompt.ids]);
@@ -95,7 +113,7 @@ describe('without a template', () => {
 
   test('a token over the border belongs to the completion', async () => {
     const text = await tinyText(null);
-    const example = await text.example({ kind: 'prompt-completion', prompt: 'H', completion: 'ello there' });
+    const example = await text.example(answered('H', 'ello there'));
     const whole = await text.tokenizer.encode('Hello there');
     expect([...example.ids].slice(0, -1)).toEqual(whole);
     expect((await trained(text, example)).endsWith('<|im_end|>')).toBe(true);

@@ -28,7 +28,8 @@ export interface EncodedExample extends EncodedPrompt {
 /** What a data row asks the model to learn. */
 export type TextExample =
   | { kind: 'messages'; messages: readonly ChatMessage[] }
-  | { kind: 'prompt-completion'; prompt: string; completion: string; system?: string }
+  /** The answer alone is trained on. */
+  | { kind: 'answer'; prompt: readonly ChatMessage[]; answer: readonly ChatMessage[] }
   /** Text as it is, control tokens in it included; all of it is trained on. */
   | { kind: 'text'; text: string };
 
@@ -158,12 +159,19 @@ export class ModelText {
   #example(example: TextExample, options: ChatOptions): Promise<EncodedExample> {
     if (example.kind === 'text') return this.#plainText(example.text);
     if (example.kind === 'messages') return this.#conversation(example.messages, options);
-    const messages: ChatMessage[] = [
-      ...(example.system ? [{ role: 'system', content: example.system }] : []),
-      { role: 'user', content: example.prompt },
-    ];
-    if (!this.template) return this.#plainPair(plainText(messages), example.completion);
-    return this.#conversation([...messages, { role: 'assistant', content: example.completion }], options);
+    return this.#answer(example, options);
+  }
+
+  async #answer(
+    { prompt, answer }: { prompt: readonly ChatMessage[]; answer: readonly ChatMessage[] },
+    options: ChatOptions,
+  ): Promise<EncodedExample> {
+    if (!this.template) return this.#plainPair(plainText(prompt), plainText(answer));
+    const whole = await this.#conversation([...prompt, ...answer], options);
+    if (!prompt.some(({ role }) => role === 'assistant')) return whole;
+    const before = await this.prompt(prompt, options);
+    whole.lossMask.fill(0, 0, commonPrefix(before.ids, whole.ids));
+    return whole;
   }
 
   async #conversation(messages: readonly ChatMessage[], options: ChatOptions): Promise<EncodedExample> {

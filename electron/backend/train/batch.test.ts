@@ -7,9 +7,11 @@ const row = (group: number, ids: number[], more: Partial<TrainRow> = {}): TrainR
   group,
   use: 'train',
   loss: Uint8Array.from(ids.slice(1), (_id, t) => (t > 0 ? 1 : 0)),
-  advantage: group + 0.5,
-  samplerLogp: Float32Array.from(ids.slice(1), (id) => -id),
-  refLogp: Float32Array.from(ids.slice(1), (id) => -2 * id),
+  values: {
+    advantage: group + 0.5,
+    samplerLogp: Float32Array.from(ids.slice(1), (id) => -id),
+    refLogp: Float32Array.from(ids.slice(1), (id) => -2 * id),
+  },
   ...more,
 });
 const grpo = algorithmByKey('grpo')!;
@@ -39,7 +41,9 @@ it('asks only for what the program names, and refuses what it cannot make', () =
     inputs: [{ name: 'value', shape: 'T' as const, kind: 'number' as const, from: 'data' as const }],
   };
   expect(() => buildBatch([row(0, [1, 2])], odd, 1, {})).toThrow('"value"');
-  expect(() => buildBatch([row(0, [1, 2], { refLogp: null })], program(), 1, {})).toThrow('refLogp');
+  expect(() => buildBatch([row(0, [1, 2], { values: {} })], program(), 1, {})).toThrow('samplerLogp');
+  const wrong = row(0, [1, 2], { values: { samplerLogp: 1, refLogp: 1, advantage: 1 } });
+  expect(() => buildBatch([wrong], program(), 1, {})).toThrow('"samplerLogp" was made by row');
   const param = { name: 'beta', shape: 'scalar' as const, kind: 'number' as const, from: 'param' as const };
   const asks = { ...program(), inputs: [param] };
   expect(buildBatch([row(0, [1, 2])], asks, 1, { beta: 0.5 }).inputs).toEqual({ beta: Float32Array.of(0.5) });

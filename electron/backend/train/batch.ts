@@ -1,5 +1,5 @@
 import type { StepRequest } from '../../../native/face';
-import type { LossProgram } from '../../../shared/program';
+import type { LossProgram, ProgramInput } from '../../../shared/program';
 
 /** A token sequence as the trainer sees it. `[T]` arrays have one entry a target: the row's tokens 1..n-1. */
 export interface TrainRow {
@@ -9,11 +9,8 @@ export interface TrainRow {
   use: 'train' | 'skip';
   /** [T] 1 where it is learnt. */
   loss: Uint8Array;
-  advantage: number;
-  /** [T] */
-  samplerLogp: Float32Array | null;
-  /** [T] */
-  refLogp: Float32Array | null;
+  /** The loss program's other inputs: one number a row, or an array [T]. shared/algorithms TRAINER_INPUTS names them. */
+  values: Record<string, number | Float32Array>;
 }
 
 export type Batch = Pick<StepRequest, 'rows' | 'groups' | 'skip' | 'inputs'>;
@@ -48,7 +45,7 @@ export function buildBatch(
 ): Batch {
   const inputs: Batch['inputs'] = {};
   for (const input of program.inputs) {
-    if (input.from === 'data') inputs[input.name] = dataInput(input.name, rows, meanStepTokens);
+    if (input.from === 'data') inputs[input.name] = dataInput(input, rows, meanStepTokens);
     else if (input.from === 'param') inputs[input.name] = Float32Array.of(paramInput(input.name, params));
   }
   const numbers = new Map([...new Set(rows.map((row) => row.group))].map((group, k) => [group, k]));
@@ -71,27 +68,18 @@ function paramInput(name: string, params: Record<string, unknown>): number {
   return value;
 }
 
-/** shared/algorithms TRAINER_INPUTS says what each is. */
-function dataInput(name: string, rows: readonly TrainRow[], meanStepTokens: number): Float32Array {
-  switch (name) {
-    case 'loss':
-      return joined(rows.map((row) => row.loss));
-    case 'samplerLogp':
-      return joined(rows.map((row) => need(row.samplerLogp, name)));
-    case 'refLogp':
-      return joined(rows.map((row) => need(row.refLogp, name)));
-    case 'advantage':
-      return Float32Array.from(rows.map((row) => row.advantage));
-    case 'meanStepTokens':
-      return Float32Array.of(meanStepTokens);
-    default:
-      throw new Error(`the trainer does not make the loss program's input "${name}"`);
-  }
-}
-
-function need(values: Float32Array | null, name: string): Float32Array {
-  if (!values) throw new Error(`the loss program asks for ${name}, but the algorithm's needs do not`);
-  return values;
+function dataInput(input: ProgramInput, rows: readonly TrainRow[], meanStepTokens: number): Float32Array {
+  if (input.name === 'loss') return joined(rows.map((row) => row.loss));
+  if (input.name === 'meanStepTokens') return Float32Array.of(meanStepTokens);
+  const values = rows.map((row) => {
+    const value = row.values[input.name];
+    if (value === undefined)
+      throw new Error(`the loss program asks for "${input.name}", which was not made for this step`);
+    if ((typeof value === 'number') !== (input.shape === 'S'))
+      throw new Error(`"${input.name}" was made ${typeof value === 'number' ? 'by row' : 'by token'}`);
+    return value;
+  });
+  return input.shape === 'S' ? Float32Array.from(values as number[]) : joined(values as Float32Array[]);
 }
 
 function joined(parts: readonly ArrayLike<number>[]): Float32Array {

@@ -1,33 +1,110 @@
-import type { AdapterId, GeneratedRow } from '../../../native/face';
+import type { AdapterId } from '../../../native/face';
 import type { Judgement, Needs } from '../../../shared/algorithms';
-import type { NewGroup, NewRollout } from '../store';
+import type { NewGroup } from '../store';
+import { answerMetrics, describeFailure, failed, stored, type Answer } from './answers';
 import type { Gathered } from './gathered';
-import type { PromptRow, Sample, Score, TrainJob } from './job';
+import type { PromptRow, Sample, TrainJob } from './job';
 import type { ProgressMeter } from './progress';
-import type { TrainRow } from './batch';
+import type { Plan } from './plan';
 import { draw } from './random';
+import { addLogps, scoreRows } from './score-rows';
+import { firstTarget, onAnswer, sampledTrainRow, wholeRow } from './train-row';
 
-interface Answer {
-  group: number;
-  index: number;
-  prompt: PromptRow;
-  row: GeneratedRow;
-  completion: string;
+interface Round {
+  answers: Answer[];
+  tokens: number;
+  seconds: number;
 }
 
 /** Samples answers to a step's prompts, rewards and compares them. */
 export async function gatherRollouts(
   job: TrainJob,
-  needs: Needs,
+  plan: Plan,
   adapter: AdapterId,
   step: number,
-  prompts: PromptRow[],
   meter: ProgressMeter,
   signal: AbortSignal,
 ): Promise<Gathered> {
+  const { needs } = plan;
+  const rows = job.data.rows as PromptRow[];
+  const rounds: Round[] = [];
+  let answers: Answer[] = [];
+  let judgement!: Judgement;
+  let reference: Float32Array[] | undefined;
+  for (let round = 0; round <= (needs.resample ?? 0); round++) {
+    const chosen = round === 0 ? plan.order.step(step) : plan.order.extra(step, round);
+    if (chosen.length === 0) break;
+    const prompts = chosen.map((k) => rows[k]!);
+    rounds.push(await sampleRound(job, needs, adapter, { step, round }, prompts, meter, signal));
+    answers = rounds.flatMap((r) => r.answers);
+    reference = needs.judgesReference
+      ? (await scoreRows(job, null, answers.map(wholeRow), needs.temperature ?? 1, signal)).map((logp, k) =>
+          logp.slice(firstTarget(answers[k]!)),
+        )
+      : undefined;
+    judgement = judge(job, answers, reference);
+    if (!needs.resample || contrasts(answers, judgement).size >= needs.prompts) break;
+  }
+  const sampledGroups = new Set(answers.map(({ group }) => group)).size;
+  if (sampledGroups > needs.prompts) {
+    const kept = keptGroups(answers, judgement, needs.prompts);
+    reference = reference?.filter((_, k) => kept.has(answers[k]!.group));
+    answers = answers.filter(({ group }) => kept.has(group));
+    judgement = judge(job, answers, reference);
+  }
+
+  const kept = answers.flatMap((answer, k) => {
+    const use = judgement.use[k]!;
+    if (use === 'drop') return [];
+    const { group } = answer;
+    const row = sampledTrainRow(answer, {
+      group,
+      use,
+      learns: judgement.learns[k]!,
+      advantage: judgement.advantage[k]!,
+    });
+    if (reference) row.values['refLogp'] = onAnswer(answer, reference[k]!);
+    return [row];
+  });
+  await addLogps(job, plan.program, needs, adapter, kept, signal);
+  const sum = (of: (round: Round) => number) => rounds.reduce((total, round) => total + of(round), 0);
+  return {
+    rows: kept,
+    groups: [...new Map(answers.map((answer) => [answer.group, answer.of]))].map(
+      ([group, prompt]): NewGroup => ({
+        group,
+        line: prompt.line,
+        prompt: prompt.text,
+        answer: prompt.answer,
+      }),
+    ),
+    rollouts: answers.map((answer, k) => stored(job, answer, judgement, k)),
+    metrics: {
+      ...answerMetrics(answers),
+      ...judgement.metrics,
+      ...(needs.resample ? { 'rollout/sampled_groups': sampledGroups } : {}),
+      'perf/rollout_tokens_per_s': sum((round) => round.tokens) / sum((round) => round.seconds),
+    },
+    failed: answers.filter(failed).length,
+    firstFailure: describeFailure(answers),
+    alive: judgement.use.some((use) => use !== 'drop'),
+    total: answers.length,
+  };
+}
+
+/** One round of answers with their rewards; groups are numbered on from round to round. */
+async function sampleRound(
+  job: TrainJob,
+  needs: Needs,
+  adapter: AdapterId,
+  { step, round }: { step: number; round: number },
+  prompts: PromptRow[],
+  meter: ProgressMeter,
+  signal: AbortSignal,
+): Promise<Round> {
   const total = prompts.length * needs.groupSize;
   meter.phase('rollout', step, 0, total);
-  const generated = await job.engine.generate(
+  const { rows, tokens, seconds } = await job.engine.generate(
     {
       model: job.model.id,
       adapter,
@@ -36,182 +113,64 @@ export async function gatherRollouts(
       maxNewTokens: needs.maxNewTokens ?? 512,
       temperature: needs.temperature ?? 1,
       stopIds: job.text.stopIds,
-      seed: draw(job.config.seed, 'rollout', step),
+      seed: draw(job.config.seed, 'rollout', step, round),
     },
     { signal, onProgress: ({ finished }) => meter.phase('rollout', step, finished, total) },
   );
   signal.throwIfAborted();
-  const answers = await Promise.all(
-    generated.rows.map(async (row, k): Promise<Answer> => ({
-      group: row.prompt,
-      index: k % needs.groupSize,
-      prompt: prompts[row.prompt]!,
-      row,
-      completion: await job.text.decode(row.ids),
-    })),
-  );
+  const completions = await Promise.all(rows.map((row) => job.text.decode(row.ids)));
 
   meter.phase('reward', step, 0, total);
-  const samples: Sample[] = answers.map((answer, index) => ({
-    prompt: answer.prompt,
-    completion: answer.completion,
-    ids: answer.row.ids,
-    index,
-  }));
   const scores = await job.scorer!.score(
-    samples,
+    rows.map((row, k): Sample => ({
+      prompt: prompts[row.prompt]!,
+      completion: completions[k]!,
+      ids: row.ids,
+      index: round * needs.prompts * needs.groupSize + k,
+    })),
     { seed: draw(job.config.seed, 'reward', step), step },
     signal,
   );
   signal.throwIfAborted();
   meter.phase('reward', step, total, total);
+  return {
+    tokens,
+    seconds,
+    answers: rows.map((row, k): Answer => ({
+      group: round * needs.prompts + row.prompt,
+      index: k % needs.groupSize,
+      of: prompts[row.prompt]!,
+      prompt: prompts[row.prompt]!.ids,
+      ids: row.ids,
+      logprob: row.logprob,
+      finish: row.finish,
+      completion: completions[k]!,
+      score: scores[k]!,
+    })),
+  };
+}
 
-  const judgement = job.algorithm.advantages!(
+function judge(job: TrainJob, answers: Answer[], refLogp: Float32Array[] | undefined): Judgement {
+  return job.algorithm.advantages!(
     {
-      reward: scores.map((score) => score.reward),
-      group: answers.map((answer) => answer.group),
-      truncated: answers.map((answer) => answer.row.finish === 'length'),
+      reward: answers.map(({ score }) => score.reward),
+      group: answers.map(({ group }) => group),
+      truncated: answers.map(({ finish }) => finish === 'length'),
+      length: answers.map(({ ids }) => ids.length),
+      samplerLogp: answers.map(({ logprob }) => logprob),
+      ...(refLogp ? { refLogp } : {}),
     },
     job.params,
   );
-  const kept = answers.flatMap((answer, k) => trainRow(answer, judgement, k) ?? []);
-  if (needs.roles.includes('reference')) await addReference(job, needs, kept, signal);
-  return {
-    rows: kept,
-    groups: prompts.map((prompt, group): NewGroup => ({
-      group,
-      line: prompt.line,
-      prompt: prompt.text,
-      answer: prompt.answer,
-    })),
-    rollouts: answers.map((answer, k) => stored(job, answer, scores[k]!, judgement, k)),
-    metrics: {
-      ...rewardMetrics(scores),
-      ...judgement.metrics,
-      'rollout/length': mean(answers.map((answer) => answer.row.ids.length)),
-      'rollout/duplicates': duplicates(answers),
-      'rollout/entropy': entropy(answers),
-      'rollout/truncated': mean(answers.map((answer) => (answer.row.finish === 'length' ? 1 : 0))),
-      'perf/rollout_tokens_per_s': generated.tokens / generated.seconds,
-    },
-    failed: scores.filter((score) => !fine(score)).length,
-    firstFailure: describeFailure(answers, scores),
-    alive: judgement.use.some((use) => use !== 'drop'),
-    total,
-  };
 }
 
-const fine = (score: Score) => score.status === 'ok' || score.status === 'abstain';
+/** Groups that something can be learnt from. */
+const contrasts = (answers: Answer[], { use }: Judgement): Set<number> =>
+  new Set(answers.filter((_, k) => use[k] === 'train').map(({ group }) => group));
 
-function trainRow(answer: Answer, judgement: Judgement, k: number): TrainRow | null {
-  const use = judgement.use[k]!;
-  if (use === 'drop') return null;
-  const prompt = answer.prompt.ids;
-  const { ids, logprob } = answer.row;
-  const all = new Int32Array(prompt.length + ids.length);
-  all.set(prompt);
-  all.set(ids, prompt.length);
-  // target t is token t + 1: the first completion token is target prompt.length - 1
-  const first = prompt.length - 1;
-  const samplerLogp = new Float32Array(all.length - 1);
-  samplerLogp.set(logprob, first);
-  return {
-    ids: all,
-    group: answer.group,
-    use,
-    loss: new Uint8Array(all.length - 1).fill(judgement.learns[k] ? 1 : 0, first),
-    advantage: judgement.advantage[k]!,
-    samplerLogp,
-    refLogp: null,
-  };
-}
-
-/** Log-probabilities of the base model, at the trainer's temperature. */
-async function addReference(
-  job: TrainJob,
-  needs: Needs,
-  rows: TrainRow[],
-  signal: AbortSignal,
-): Promise<void> {
-  if (rows.length === 0) return;
-  const { logp } = await job.engine.score(
-    {
-      model: job.model.id,
-      adapter: null,
-      rows: {
-        ids: Int32Array.from(rows.flatMap((row) => Array.from(row.ids))),
-        lengths: Int32Array.from(rows.map((row) => row.ids.length)),
-      },
-      temperature: needs.temperature ?? 1,
-      microTokens: job.microTokens,
-    },
-    { signal },
-  );
-  let offset = 0;
-  for (const row of rows) {
-    row.refLogp = logp.slice(offset, offset + row.ids.length - 1);
-    offset += row.ids.length - 1;
-  }
-}
-
-function stored(job: TrainJob, answer: Answer, score: Score, judgement: Judgement, k: number): NewRollout {
-  const { ids, logprob, finish } = answer.row;
-  return {
-    group: answer.group,
-    index: answer.index,
-    completion: answer.completion,
-    reward: score.reward,
-    status: score.status,
-    error: score.error,
-    milliseconds: score.milliseconds,
-    rewardHash: job.scorer!.hash,
-    advantage: score.reward === null ? null : judgement.advantage[k]!,
-    length: ids.length,
-    finish,
-    meanLogp: mean(Array.from(logprob)),
-    ...(job.settings.storeTokens ? { ids, logp: logprob } : {}),
-  };
-}
-
-function rewardMetrics(scores: Score[]): Record<string, number> {
-  const rewards = scores.flatMap((score) => (score.reward === null ? [] : [score.reward]));
-  const average = mean(rewards);
-  return {
-    'reward/mean': average,
-    'reward/std': Math.sqrt(mean(rewards.map((reward) => (reward - average) ** 2))),
-    'reward/failed': mean(scores.map((score) => (fine(score) ? 0 : 1))),
-  };
-}
-
-/** Share of the answers that another prompt of the step got too, word for word; NaN where there is but one. */
-function duplicates(answers: Answer[]): number {
-  const prompts = new Map<string, Set<string>>();
-  for (const { completion, prompt } of answers) {
-    const askedBy = prompts.get(completion) ?? new Set();
-    prompts.set(completion, askedBy.add(prompt.text));
-  }
-  if (new Set(answers.map(({ prompt }) => prompt.text)).size < 2) return NaN;
-  return mean(answers.map(({ completion }) => (prompts.get(completion)!.size > 1 ? 1 : 0)));
-}
-
-/** Per token, estimated by what was drawn: an entropy is the mean of -log p under the policy itself. */
-function entropy(answers: Answer[]): number {
-  let sum = 0;
-  let tokens = 0;
-  for (const { row } of answers) {
-    for (const logp of row.logprob) sum -= logp;
-    tokens += row.logprob.length;
-  }
-  return sum / tokens;
-}
-
-function describeFailure(answers: Answer[], scores: Score[]): string | null {
-  const k = scores.findIndex((score) => !fine(score));
-  if (k < 0) return null;
-  const input = answers[k]!.completion.slice(0, 80).replace(/\s+/g, ' ');
-  return `The first: ${scores[k]!.error ?? scores[k]!.status} (data line ${answers[k]!.prompt.line}, answer "${input}").`;
-}
-
-function mean(values: number[]): number {
-  return values.length === 0 ? NaN : values.reduce((sum, value) => sum + value, 0) / values.length;
+/** The first groups with contrast, filled up with others where there are too few. */
+function keptGroups(answers: Answer[], judgement: Judgement, count: number): Set<number> {
+  const live = contrasts(answers, judgement);
+  const all = [...new Set(answers.map(({ group }) => group))];
+  return new Set([...all.filter((g) => live.has(g)), ...all.filter((g) => !live.has(g))].slice(0, count));
 }

@@ -16,23 +16,23 @@ export interface Gathered {
   alive: boolean;
 }
 
-export function gatherExamples(examples: ExampleRow[]): Gathered {
-  return {
-    rows: examples.map((example, group) => ({
-      ids: example.ids,
-      group,
-      use: 'train',
-      loss: example.lossMask.slice(1),
-      advantage: 0,
-      samplerLogp: null,
-      refLogp: null,
-    })),
-    groups: [],
-    rollouts: [],
-    metrics: {},
-    failed: 0,
-    total: examples.length,
-    firstFailure: null,
-    alive: true,
-  };
-}
+export const exampleRows = (examples: readonly ExampleRow[]): TrainRow[] =>
+  examples.map((example, group) => ({
+    ids: example.ids,
+    group,
+    use: 'train',
+    loss: example.lossMask.slice(1),
+    values: {},
+  }));
+
+/** A step on rows of the dataset: nothing was sampled, nothing rewarded. */
+export const fromDataset = (rows: TrainRow[]): Gathered => ({
+  rows,
+  groups: [],
+  rollouts: [],
+  metrics: {},
+  failed: 0,
+  total: rows.length,
+  firstFailure: null,
+  alive: true,
+});

@@ -1,4 +1,13 @@
 export { RunControl, type Wish } from './control';
-export type { ExampleRow, PromptRow, RunData, Sample, Score, Scorer, TextSide, TrainJob } from './job';
+export {
+  sequencesOf,
+  type RowOf,
+  type RunData,
+  type Sample,
+  type Score,
+  type Scorer,
+  type TextSide,
+  type TrainJob,
+} from './job';
 export { train, type Outcome } from './loop';
 export { probe, type Rates } from './probe';

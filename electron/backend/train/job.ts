@@ -1,7 +1,7 @@
 import type { AdapterInfo, Engine, ModelInfo } from '../../../native/face';
 import type { RewardStatus } from '../../../shared/contract/rewards';
 import type { Progress, RunConfig } from '../../../shared/contract/runs';
-import type { Algorithm, CommonParams } from '../../../shared/algorithms';
+import type { Algorithm, CommonParams, DataKind } from '../../../shared/algorithms';
 import type { RunStore } from '../store';
 import type { RunControl } from './control';
 
@@ -19,17 +19,43 @@ export interface PromptRow {
   row: Record<string, unknown>;
 }
 
-/** A row with its answer. */
-export interface ExampleRow {
-  line: number;
+export interface Example {
   ids: Int32Array;
   /** One a token: 1 where it is learnt. */
   lossMask: Uint8Array;
 }
 
-export type RunData =
-  | { kind: 'rollouts'; rows: PromptRow[]; heldOut: PromptRow[] }
-  | { kind: 'examples'; rows: ExampleRow[]; heldOut: ExampleRow[] };
+/** A row with its answer. */
+export interface ExampleRow extends Example {
+  line: number;
+}
+
+/** Two answers to one prompt. */
+export interface PairRow {
+  line: number;
+  chosen: Example;
+  rejected: Example;
+}
+
+/** A row whose answer is good or bad. */
+export interface RatedRow extends ExampleRow {
+  good: boolean;
+}
+
+/** What a data row becomes for each kind of algorithm. */
+export interface RowOf {
+  rollouts: PromptRow;
+  examples: ExampleRow;
+  pairs: PairRow;
+  rated: RatedRow;
+}
+
+/** A run's rows, and those that are measured only. */
+export type RunData = { [K in DataKind]: { kind: K; rows: RowOf[K][]; heldOut: RowOf[K][] } }[DataKind];
+
+/** Token sequences of a row. */
+export const sequencesOf = (row: RowOf[DataKind]): Int32Array[] =>
+  'chosen' in row ? [row.chosen.ids, row.rejected.ids] : [row.ids];
 
 export interface Sample {
   prompt: PromptRow;

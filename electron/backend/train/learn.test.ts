@@ -11,9 +11,7 @@ const row = (group: number, completion: number): TrainRow => ({
   group,
   use: 'train',
   loss: new Uint8Array(completion).fill(1),
-  advantage: 1,
-  samplerLogp: new Float32Array(completion),
-  refLogp: null,
+  values: { advantage: 1, samplerLogp: new Float32Array(completion) },
 });
 
 it('divides by the tokens of the updates that are made, where groups were left out', async () => {

@@ -1,11 +1,12 @@
 import { AtelierError } from '../../../shared/rpc';
 import type { FinishedStep } from '../store';
 import { evaluate } from './evaluate';
-import { gatherExamples, type Gathered } from './gathered';
+import { gatherPairs, gatherRated } from './gather-rated';
+import { exampleRows, fromDataset, type Gathered } from './gathered';
 import { gatherRollouts } from './gather-rollouts';
 import { Health, heldOutFinding, type Finding } from './health';
 import { Interrupted, interruptible } from './interrupt';
-import type { ExampleRow, PromptRow, TrainJob } from './job';
+import type { TrainJob } from './job';
 import { learn, type Learnt } from './learn';
 import { planOf, type Plan } from './plan';
 import {
@@ -245,9 +246,13 @@ class Training {
 
   #gather(step: number, signal: AbortSignal): Promise<Gathered> {
     const { job, plan, policy } = this;
-    const chosen = plan.order.step(step).map((k) => job.data.rows[k]!);
-    if (job.data.kind === 'examples') return Promise.resolve(gatherExamples(chosen as ExampleRow[]));
-    return gatherRollouts(job, plan.needs, policy.adapter, step, chosen as PromptRow[], this.#meter, signal);
+    const { data } = job;
+    if (data.kind === 'rollouts') return gatherRollouts(job, plan, policy.adapter, step, this.#meter, signal);
+    const chosen = plan.order.step(step);
+    const pick = <Row>(rows: Row[]): Row[] => chosen.map((k) => rows[k]!);
+    if (data.kind === 'pairs') return gatherPairs(job, plan, policy.adapter, pick(data.rows), signal);
+    if (data.kind === 'rated') return gatherRated(job, plan, policy.adapter, pick(data.rows), signal);
+    return Promise.resolve(fromDataset(exampleRows(pick(data.rows))));
   }
 
   async #examine(

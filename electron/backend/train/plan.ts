@@ -21,7 +21,7 @@ export function planOf({ algorithm, params, data, config }: TrainJob): Plan {
       data.rows.length,
       needs.prompts,
       config.seed,
-      needs.data === 'examples' ? 'ragged' : 'wrap',
+      needs.data === 'rollouts' ? 'wrap' : 'ragged',
     ),
   };
 }

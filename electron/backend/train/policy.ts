@@ -5,7 +5,7 @@ import type { AdapterId, AdapterInfo, OptimizerId } from '../../../native/face';
 import { ADAMW, LORA_TARGETS } from '../../../shared/algorithms';
 import { AtelierError } from '../../../shared/rpc';
 import { checkRoom, latestCheckpoint, readManifest, writeCheckpoint } from '../store';
-import type { TrainJob } from './job';
+import { sequencesOf, type TrainJob } from './job';
 import { draw } from './random';
 
 /** What is trained, and how far it has come. */
@@ -130,10 +130,10 @@ export async function proveSaved(job: TrainJob, policy: Policy): Promise<void> {
   }
   const reloaded = await engine.loadAdapter(model.id, latest.folder);
   try {
-    const some = data.rows.slice(0, 4);
+    const some = data.rows.slice(0, 4).flatMap(sequencesOf);
     const rows = {
-      ids: Int32Array.from(some.flatMap((row) => Array.from(row.ids))),
-      lengths: Int32Array.from(some.map((row) => row.ids.length)),
+      ids: Int32Array.from(some.flatMap((ids) => Array.from(ids))),
+      lengths: Int32Array.from(some, ({ length }) => length),
     };
     const live = await engine.logits({ model: model.id, adapter: policy.adapter, rows, positions: 'last' });
     const saved = await engine.logits({ model: model.id, adapter: reloaded.id, rows, positions: 'last' });

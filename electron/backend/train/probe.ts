@@ -6,9 +6,12 @@ import {
   type CommonParams,
   type Needs,
 } from '../../../shared/algorithms';
+import type { LossProgram } from '../../../shared/program';
 import { buildBatch, lossTokens, type TrainRow } from './batch';
-import { gatherExamples } from './gathered';
-import type { ExampleRow, PromptRow } from './job';
+import { pairRows, ratedRows } from './gather-rated';
+import { exampleRows } from './gathered';
+import { sequencesOf, type ExampleRow, type PromptRow, type RunData } from './job';
+import { sampledTrainRow } from './train-row';
 
 /** What a model costs on this machine, measured with the engine; scales to other shapes of a run. */
 export interface Rates {
@@ -42,7 +45,7 @@ export interface ProbeRequest {
   params: CommonParams & Record<string, unknown>;
   needs: Needs;
   stopIds: Int32Array;
-  rows: PromptRow[] | ExampleRow[];
+  data: RunData;
 }
 
 const SAMPLING_BUDGET_MS = 30_000;
@@ -67,12 +70,12 @@ export async function probe(request: ProbeRequest, signal: AbortSignal): Promise
       { kind: 'adamw', ...ADAMW, weightDecay: 0 },
     );
     const sampled = request.needs.data === 'rollouts' ? await sample(request, adapter.id, signal) : null;
-    const rows = sampled?.rows ?? gatherExamples(request.rows as ExampleRow[]).rows;
+    const rows = sampled?.rows ?? datasetRows(request.data);
     const trained = await trainSome(request, optimizer, rows, signal);
     return {
       ...(sampled?.rates ?? noSampling),
       ...trained,
-      rowTokens: mean(request.rows.map((row) => row.ids.length)),
+      rowTokens: mean(request.data.rows.flatMap(sequencesOf).map(({ length }) => length)),
       adapterPerRank: adapter.parameters / params.loraRank,
     };
   } finally {
@@ -94,7 +97,7 @@ const noSampling = {
 
 async function sample(request: ProbeRequest, adapter: AdapterId, signal: AbortSignal) {
   const { engine, needs } = request;
-  const prompts = (request.rows as PromptRow[]).slice(0, needs.prompts);
+  const prompts = (request.data.rows as PromptRow[]).slice(0, needs.prompts);
   const generate = async (some: PromptRow[], maxNewTokens: number, budget: AbortSignal) => {
     const start = performance.now();
     const { rows } = await engine.generate(
@@ -143,6 +146,9 @@ async function sample(request: ProbeRequest, adapter: AdapterId, signal: AbortSi
       reward: full.rows.map((_, k) => k % 2),
       group: full.rows.map((row) => row.prompt),
       truncated: full.rows.map((row) => row.finish === 'length'),
+      length: lengths,
+      samplerLogp: full.rows.map((row) => row.logprob),
+      refLogp: full.rows.map((row) => row.logprob),
     },
     request.params,
   );
@@ -163,24 +169,36 @@ async function sample(request: ProbeRequest, adapter: AdapterId, signal: AbortSi
       const prompt = prompts[row.prompt]!.ids;
       // what the budget cut off is filled up, so that training is measured at its real length
       const missing = row.finish === 'cancelled' ? Math.max(0, limit - row.ids.length) : 0;
-      const ids = Int32Array.from([
-        ...prompt,
-        ...row.ids,
-        ...Array.from({ length: missing }, () => prompt[0]!),
-      ]);
-      const samplerLogp = new Float32Array(ids.length - 1);
-      samplerLogp.set(row.logprob, prompt.length - 1);
-      return {
-        ids,
+      const filled = new Int32Array(row.ids.length + missing).fill(prompt[0]!);
+      filled.set(row.ids);
+      const sampled = { prompt, ids: filled, logprob: row.logprob };
+      return sampledTrainRow(sampled, {
         group: row.prompt,
         use: use[k] === 'train' ? 'train' : 'skip',
-        loss: new Uint8Array(ids.length - 1).fill(learns[k] ? 1 : 0, prompt.length - 1),
+        learns: learns[k]!,
         advantage: advantage[k]!,
-        samplerLogp,
-        refLogp: samplerLogp,
-      };
+      });
     }),
   };
+}
+
+/** The first rows of a dataset as a step takes them. */
+function datasetRows(data: RunData): TrainRow[] {
+  if (data.kind === 'pairs') return pairRows(data.rows);
+  if (data.kind === 'rated') return ratedRows(data.rows);
+  return exampleRows(data.rows as ExampleRow[]);
+}
+
+/** What costs the same whatever it is: numbers of other models, say, that a step would have to compute first. */
+function withStandIns(rows: TrainRow[], { inputs }: LossProgram): TrainRow[] {
+  return rows.map((row) => {
+    const values = { ...row.values };
+    for (const { name, shape, from } of inputs) {
+      if (from !== 'data' || name in values) continue;
+      values[name] = shape === 'S' ? 0 : new Float32Array(row.ids.length - 1);
+    }
+    return { ...row, values };
+  });
 }
 
 async function trainSome(
@@ -195,17 +213,20 @@ async function trainSome(
   let longest = 0;
   // where none is trained, all are measured all the same
   const trained = all.filter((row) => row.use === 'train');
-  for (const row of trained.length > 0 ? trained : all.map((r) => ({ ...r, use: 'train' as const }))) {
-    longest = Math.max(longest, row.ids.length);
-    if (rows.length > 0 && (rows.length + 1) * longest > TRAIN_TOKENS) break;
-    rows.push(row);
+  const some = trained.length > 0 ? trained : all.map((r) => ({ ...r, use: 'train' as const }));
+  const unit = request.data.kind === 'pairs' ? 2 : 1;
+  for (let k = 0; k + unit <= some.length; k += unit) {
+    const next = some.slice(k, k + unit);
+    longest = Math.max(longest, ...next.map((row) => row.ids.length));
+    if (rows.length > 0 && (rows.length + unit) * longest > TRAIN_TOKENS) break;
+    rows.push(...next);
   }
   const padded = rows.length * Math.max(...rows.map((row) => row.ids.length));
   const step = () =>
     engine.step(
       {
         optimizer,
-        ...buildBatch(rows, program, lossTokens(rows), params),
+        ...buildBatch(withStandIns(rows, program), program, lossTokens(rows), params),
         program: JSON.stringify(program),
         temperature: needs.temperature ?? 1,
         learningRate: 0,

@@ -11,6 +11,14 @@ import { PREVIEW_PAGE, useModels, usePreview, type Dataset } from '../../data/li
 import { Pager } from './Pager';
 import styles from './Preview.module.css';
 
+/** The algorithm that a kind of data is first shown for. */
+const STARTS: Partial<Record<Dataset['type'], string>> = {
+  'prompt-only': 'grpo',
+  preference: 'dpo',
+  'unpaired-preference': 'kto',
+};
+const TONES = { better: 'accent', good: 'accent', worse: 'quiet', bad: 'quiet' } as const;
+
 /** Rows with the template applied, token by token, and which of them are trained on. */
 export function Preview({
   dataset,
@@ -28,7 +36,7 @@ export function Preview({
   const models = useModels();
   const usable = models.data?.filter((each) => each.state === 'ready') ?? [];
   const chosenModel = model ?? usable[0]?.id;
-  const chosenAlgorithm = algorithm ?? (dataset.type === 'prompt-only' ? 'grpo' : 'sft');
+  const chosenAlgorithm = algorithm ?? STARTS[dataset.type] ?? 'sft';
   const preview = usePreview(
     chosenModel === undefined
       ? null
@@ -84,10 +92,11 @@ export function Preview({
             {preview.data.rows.map((row) => {
               const trained = row.lossMask.reduce((sum, bit) => sum + bit, 0);
               return (
-                <li key={row.line}>
+                <li key={`${row.line} ${row.part ?? ''}`}>
                   <Panel>
                     <div className={styles.head}>
                       <span>Line {formatCount(row.line)}</span>
+                      {row.part !== undefined && <Tag tone={TONES[row.part]}>{row.part} answer</Tag>}
                       <span>{plural(row.ids.length, 'token')}</span>
                       {learns && <span>{formatCount(trained)} trained on</span>}
                       {row.truncated && <Tag tone="warning">longer than the limit</Tag>}
@@ -104,7 +113,7 @@ export function Preview({
                         pieces={row.pieces}
                         ids={row.ids}
                         mask={row.lossMask}
-                        label={`Row ${row.line} by token`}
+                        label={`Row ${row.line}${row.part === undefined ? '' : `, ${row.part} answer`}, by token`}
                       />
                     )}
                   </Panel>

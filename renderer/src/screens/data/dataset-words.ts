@@ -8,6 +8,8 @@ export const typeNames = {
   messages: 'Conversations',
   'prompt-completion': 'Prompt and answer',
   'prompt-only': 'Prompts',
+  preference: 'Pairs of answers',
+  'unpaired-preference': 'Rated answers',
   text: 'Text',
   unknown: 'Not recognised',
 } as const;

@@ -2,6 +2,7 @@ import { useRef, type KeyboardEvent } from 'react';
 import { ALGORITHMS } from '../../../../shared/algorithms';
 import { classes } from '../../components/classes';
 import { Section } from '../../components/Screen';
+import { needsOf } from './draft';
 import type { PartProps } from './problems';
 import styles from './AlgorithmPart.module.css';
 
@@ -48,9 +49,7 @@ export function AlgorithmPart({ draft, set, problemAt }: PartProps) {
                 <span className={styles.dot} aria-hidden />
               </span>
               <span className={styles.help}>{algorithm.help}</span>
-              <span className={styles.needs}>
-                {algorithm.advantages === undefined ? 'needs answers to learn' : 'needs prompts and a reward'}
-              </span>
+              <span className={styles.needs}>{needsOf(algorithm.key)}</span>
             </button>
           );
         })}

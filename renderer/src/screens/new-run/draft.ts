@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { ALGORITHMS, algorithmByKey, fields } from '../../../../shared/algorithms';
+import { ALGORITHMS, algorithmByKey, dataKindOf, fields, type DataKind } from '../../../../shared/algorithms';
 import type { RunConfigInput } from '../../../../shared/contract/runs';
 import { demoParams } from '../../data/demo';
 import type { Dataset, Mapping, Model, Reward } from '../../data/library';
@@ -15,6 +15,9 @@ export const Draft = z.object({
     .object({
       prompt: z.string().optional(),
       completion: z.string().optional(),
+      chosen: z.string().optional(),
+      rejected: z.string().optional(),
+      label: z.string().optional(),
       answer: z.string().optional(),
       messages: z.string().optional(),
       system: z.string().optional(),
@@ -60,16 +63,14 @@ export interface Resolved {
 }
 
 export function resolve(draft: Draft, library: Library): Resolved {
-  const rollouts = algorithmByKey(draft.algorithm)?.advantages !== undefined;
+  const kind = kindOf(draft.algorithm);
   const models = library.models.filter((model) => model.state === 'ready');
   const datasets = library.datasets.filter((dataset) => dataset.state === 'ready');
   const model =
     models.find((each) => each.id === draft.model) ?? (draft.model === null ? models[0] : undefined);
-  const fits = (dataset: Dataset) =>
-    rollouts ? dataset.suggestedReward !== null : dataset.type !== 'prompt-only';
   const dataset =
     datasets.find((each) => each.id === draft.dataset) ??
-    (draft.dataset === null ? (datasets.find(fits) ?? datasets[0]) : undefined);
+    (draft.dataset === null ? (datasets.find((each) => fits(each, kind)) ?? datasets[0]) : undefined);
   const rewardId = draft.reward ?? dataset?.suggestedReward ?? null;
   return {
     model,
@@ -145,16 +146,48 @@ export function fromConfig(config: RunConfigInput): Draft {
   };
 }
 
-/** Parts of a row that an algorithm reads. */
-export function partsOf(algorithm: string): readonly { part: keyof Mapping; label: string }[] {
-  const rollouts = algorithmByKey(algorithm)?.advantages !== undefined;
-  const prompt = { part: 'prompt', label: 'Prompt' } as const;
-  const messages = {
-    part: 'messages',
-    label: 'Messages',
-  } as const;
-  const system = { part: 'system', label: 'System' } as const;
-  return rollouts
-    ? [prompt, { part: 'answer', label: 'Answer' }, messages, system]
-    : [prompt, { part: 'completion', label: 'Completion' }, messages, system];
+const kindOf = (algorithm: string): DataKind => {
+  const found = algorithmByKey(algorithm);
+  return found === undefined ? 'examples' : dataKindOf(found);
+};
+
+/** Whether a data set is made for what an algorithm learns from. */
+function fits({ type, suggestedReward }: Dataset, kind: DataKind): boolean {
+  if (kind === 'rollouts') return suggestedReward !== null;
+  if (kind === 'pairs') return type === 'preference';
+  if (kind === 'rated') return type === 'unpaired-preference';
+  return type === 'messages' || type === 'prompt-completion' || type === 'text';
 }
+
+type Part = { part: keyof Mapping; label: string };
+
+const prompt: Part = { part: 'prompt', label: 'Prompt' };
+const completion: Part = { part: 'completion', label: 'Completion' };
+const conversation: Part[] = [
+  { part: 'messages', label: 'Messages' },
+  { part: 'system', label: 'System' },
+];
+
+const PARTS: Record<DataKind, readonly Part[]> = {
+  rollouts: [prompt, { part: 'answer', label: 'Answer' }, ...conversation],
+  examples: [prompt, completion, ...conversation],
+  pairs: [
+    prompt,
+    { part: 'chosen', label: 'Better answer' },
+    { part: 'rejected', label: 'Worse answer' },
+    { part: 'system', label: 'System' },
+  ],
+  rated: [prompt, completion, { part: 'label', label: 'Good or bad' }, ...conversation],
+};
+
+/** Parts of a row that an algorithm reads. */
+export const partsOf = (algorithm: string): readonly Part[] => PARTS[kindOf(algorithm)];
+
+/** What an algorithm learns from, in the words of its card. */
+const NEEDS: Record<DataKind, string> = {
+  rollouts: 'needs prompts and a reward',
+  examples: 'needs answers to learn',
+  pairs: 'needs pairs of a better and a worse answer',
+  rated: 'needs answers marked good or bad',
+};
+export const needsOf = (algorithm: string): string => NEEDS[kindOf(algorithm)];

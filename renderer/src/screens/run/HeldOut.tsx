@@ -8,6 +8,8 @@ const names: Record<string, string> = {
   'held_out/sampled': 'Sampled at the run’s temperature',
   'held_out/greedy': 'Greedy, the likeliest answer',
   'held_out/nll': 'Loss per token',
+  'held_out/accuracy': 'Pairs told apart',
+  'held_out/margin': 'Margin of good over bad',
 };
 
 /** What rows that were never trained on scored before and after. */

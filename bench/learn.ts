@@ -1,0 +1,130 @@
+// Does each algorithm learn? A run on the bundled model for each, and what it did to rows that it never saw.
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { readArguments } from '../electron/headless/command';
+import { openLocal } from '../electron/headless/local';
+import { showRun } from '../electron/headless/terminal-run';
+import type { Device } from '../native';
+import { demo } from '../shared/contract/demo';
+import type { RunConfigInput } from '../shared/contract/runs';
+
+interface Case {
+  params: Record<string, unknown>;
+  /** Data set whose name its held-out rows begin with. */
+  dataset: string;
+  /** What of the held-out measures must move, and by how much at least. */
+  measure: string;
+  margin: number;
+}
+
+const adapter = { loraRank: 16, loraAlpha: 32 };
+const rollouts = { steps: 80, prompts: 8, groupSize: 8, maxNewTokens: 64, learningRate: 2e-4, ...adapter };
+const rewarded = (params: Record<string, unknown> = {}): Case => ({
+  params: { ...rollouts, ...params },
+  dataset: 'sums',
+  measure: 'held_out/sampled',
+  margin: 0.25,
+});
+
+/** By algorithm, with a name of its own where one has several. */
+const CASES: Record<string, Case & { algorithm?: string }> = {
+  grpo: rewarded(),
+  'grpo cispo': { algorithm: 'grpo', ...rewarded({ objective: 'cispo' }) },
+  'grpo sapo': { algorithm: 'grpo', ...rewarded({ objective: 'sapo', normalisation: 'grpo' }) },
+  'grpo vespo': { algorithm: 'grpo', ...rewarded({ objective: 'vespo' }) },
+  gspo: rewarded({ minibatches: 4 }),
+  rloo: rewarded({ klInReward: 0 }),
+  reinforce_plus_plus: rewarded(),
+  sft: {
+    params: { epochs: 4, batchSize: 32, learningRate: 1e-3, maxTokens: 256, ...adapter },
+    dataset: 'sums-worked',
+    measure: 'held_out/nll',
+    margin: -0.05,
+  },
+  dpo: {
+    params: { epochs: 3, batchSize: 16, learningRate: 2e-4, maxTokens: 256, ...adapter },
+    dataset: 'sums-pairs',
+    measure: 'held_out/accuracy',
+    margin: 0.3,
+  },
+  simpo: {
+    params: { epochs: 3, batchSize: 16, learningRate: 2e-4, maxTokens: 256, ...adapter },
+    dataset: 'sums-pairs',
+    measure: 'held_out/accuracy',
+    margin: 0.3,
+  },
+  orpo: {
+    params: { epochs: 3, batchSize: 16, learningRate: 1e-3, maxTokens: 256, ...adapter },
+    dataset: 'sums-pairs',
+    measure: 'held_out/accuracy',
+    margin: 0.3,
+  },
+  kto: {
+    params: { epochs: 4, batchSize: 16, learningRate: 2e-4, maxTokens: 256, ...adapter },
+    dataset: 'sums-rated',
+    measure: 'held_out/margin',
+    margin: 1,
+  },
+};
+
+export async function benchLearn(args: string[]): Promise<number> {
+  const { values, device } = readArguments(args, {
+    seeds: { type: 'string', default: '0,1,2' },
+    only: { type: 'string', default: Object.keys(CASES).join(',') },
+  });
+  const lines: string[] = [];
+  let missed = 0;
+  for (const name of values.only.split(',')) {
+    const found = CASES[name];
+    if (!found) throw new Error(`--only ${name}: choose from ${Object.keys(CASES).join(', ')}.`);
+    for (const seed of values.seeds.split(',').map(Number)) {
+      const { before, after, seconds } = await oneRun(device, name, found, seed);
+      const moved = after - before;
+      const good = found.margin > 0 ? moved >= found.margin : moved <= found.margin;
+      if (!good) missed++;
+      lines.push(
+        `${good ? 'pass' : 'FAIL'}  ${name.padEnd(20)} seed ${seed}  ${found.measure.padEnd(18)} ` +
+          `${before.toFixed(3)} -> ${after.toFixed(3)}  (at least ${found.margin})  ${seconds.toFixed(0)} s`,
+      );
+      console.log(lines.at(-1));
+    }
+  }
+  console.log(`\n${lines.join('\n')}\n${lines.length - missed} learnt, ${missed} did not`);
+  return missed === 0 ? 0 : 1;
+}
+
+async function oneRun(device: Device, name: string, of: Case & { algorithm?: string }, seed: number) {
+  const home = mkdtempSync(join(tmpdir(), 'atelier-learn-'));
+  const local = await openLocal({ home, device });
+  try {
+    const started = performance.now();
+    const config: RunConfigInput = {
+      name: `Learn: ${name}`,
+      algorithm: of.algorithm ?? name,
+      model: demo.model,
+      data: {
+        dataset: of.dataset,
+        heldOut: {
+          dataset: of.dataset === 'sums-worked' ? 'sums-worked' : `${of.dataset}-held-out`,
+          rows: 128,
+        },
+      },
+      reward: of.dataset === 'sums' ? { id: 'sums' } : null,
+      params: of.params,
+      seed,
+      checkpointEvery: 1000,
+    };
+    const { id } = await local.client.runs.start(config);
+    const { status, heldOut } = await showRun(local.client, id);
+    if (status !== 'completed') throw new Error(`${name}, seed ${seed}: the run is ${status}`);
+    return {
+      before: heldOut.before![of.measure]!,
+      after: heldOut.after![of.measure]!,
+      seconds: (performance.now() - started) / 1000,
+    };
+  } finally {
+    await local.close();
+    rmSync(home, { recursive: true, force: true });
+  }
+}
