@@ -25,6 +25,18 @@ ATELIER_CLONES void softmax_rows_vjp(const float* y, float* g, int G, int L, int
   }
 }
 
+ATELIER_CLONES void widen(const float* from, double* to, int count) {
+  for (int i = 0; i < count; i++) {
+    to[i] = from[i];
+  }
+}
+
+ATELIER_CLONES void narrow(const double* from, float* to, int count, double by) {
+  for (int i = 0; i < count; i++) {
+    to[i] = static_cast<float>(from[i] * by);
+  }
+}
+
 struct Sizes {
   int B, K, G, L, S, E;
   float scale;
@@ -50,6 +62,27 @@ struct Sizes {
     });
   }
 };
+
+// p = q kᵀ / sqrt(E) of one key head, up to the last slot that a block of queries sees: half of the work, which pays
+// for double. A score is a sum of a few large terms, and softmax turns its error into a relative one.
+void scores(const float* q, const float* k, float* p, const Sizes& z) {
+  constexpr int block = 64;
+  const int L = z.L, S = z.S, E = z.E;
+  std::vector<double> wide_k(size_t(S) * E), wide_q(size_t(block) * E), out(size_t(block) * S);
+  widen(k, wide_k.data(), S * E);
+  const double scale = 1.0 / std::sqrt(static_cast<double>(E));
+  for (int g = 0; g < z.G; g++) {
+    for (int from = 0; from < L; from += block) {
+      const int rows = std::min(block, L - from), seen = S - L + from + rows;
+      const int64_t at = int64_t{g} * L + from;
+      widen(q + at * E, wide_q.data(), rows * E);
+      dgemm_nt(rows, seen, E, wide_q.data(), wide_k.data(), out.data());
+      for (int r = 0; r < rows; r++) {
+        narrow(out.data() + int64_t{r} * seen, p + (at + r) * S, seen, scale);
+      }
+    }
+  }
+}
 
 int begin_of(const std::vector<int32_t>& start, int row) {
   return start.empty() ? 0 : start[row];
@@ -115,7 +148,7 @@ mx::array attention_cpu(
     float *y = out[0].data<float>(), *p = out[1].data<float>();
     const int R = z.G * z.L, S = z.S, E = z.E;
     z.each([&](int b, int64_t query, int64_t weight, int64_t key) {
-      sgemm(R, S, E, z.scale, {q + query, E}, {k + key, E, true}, p + weight, S);
+      scores(q + query, k + key, p + weight, z);
       softmax_rows(p + weight, z.G, z.L, S, begin_of(start, b));
       sgemm(R, E, S, 1, {p + weight, S}, {v + key, E}, y + query, E);
     });

@@ -5,32 +5,21 @@
 namespace atelier {
 namespace {
 
-using Gemm = void (*)(
-    int,
-    int,
-    int,
-    int,
-    int,
-    int,
-    float,
-    const float*,
-    int,
-    const float*,
-    int,
-    float,
-    float*,
-    int);
+template <class T>
+using Gemm = void (*)(int, int, int, int, int, int, T, const T*, int, const T*, int, T, T*, int);
 
 struct Blas {
-  Gemm gemm = nullptr;
+  Gemm<float> gemm = nullptr;
+  Gemm<double> dgemm = nullptr;
 
   Blas() {
 #if defined(__linux__)
     // Both come with libmlx: its BLAS, and OpenBLAS behind that (native/openblas).
-    gemm = reinterpret_cast<Gemm>(dlsym(RTLD_DEFAULT, "cblas_sgemm"));
+    gemm = reinterpret_cast<Gemm<float>>(dlsym(RTLD_DEFAULT, "cblas_sgemm"));
+    dgemm = reinterpret_cast<Gemm<double>>(dlsym(RTLD_DEFAULT, "cblas_dgemm"));
     const auto set_threads =
         reinterpret_cast<void (*)(int)>(dlsym(RTLD_DEFAULT, "scipy_openblas_set_num_threads"));
-    if (set_threads) {
+    if (set_threads && gemm && dgemm) {
       set_threads(1);
     } else {
       gemm = nullptr;
@@ -68,6 +57,10 @@ void sgemm(int m, int n, int k, float alpha, Matrix a, Matrix b, float* c, int s
       add ? 1.0f : 0.0f,
       c,
       step_c);
+}
+
+void dgemm_nt(int m, int n, int k, const double* a, const double* b, double* c) {
+  blas().dgemm(row_major, plain, transposed, m, n, k, 1.0, a, k, b, k, 0.0, c, n);
 }
 
 }  // namespace atelier

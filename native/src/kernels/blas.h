@@ -28,4 +28,7 @@ void sgemm(
     int step_c,
     bool add = false);
 
+/** c [m, n] = a [m, k] bᵀ in double, b [n, k]. */
+void dgemm_nt(int m, int n, int k, const double* a, const double* b, double* c);
+
 }  // namespace atelier

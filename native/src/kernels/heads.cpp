@@ -10,6 +10,14 @@
 namespace atelier {
 namespace {
 
+ATELIER_INLINE float inverse_rms(const float* x, int E, float eps) {
+  double squares = 0;
+  for (int i = 0; i < E; i++) {
+    squares += static_cast<double>(x[i]) * x[i];
+  }
+  return static_cast<float>(1.0 / std::sqrt(squares / E + eps));
+}
+
 // One head's E numbers. E is even, and small: plain loops over it are vectorised well enough.
 ATELIER_CLONES void forward_head(
     const float* x,
@@ -19,14 +27,7 @@ ATELIER_CLONES void forward_head(
     float* y,
     int E,
     float eps) {
-  float scale = 1;
-  if (w) {
-    float squares = 0;
-    for (int i = 0; i < E; i++) {
-      squares += x[i] * x[i];
-    }
-    scale = 1.0f / std::sqrt(squares / E + eps);
-  }
+  const float scale = w ? inverse_rms(x, E, eps) : 1;
   const int half = E / 2;
   for (int i = 0; i < half; i++) {
     const float a = w ? x[i] * scale * w[i] : x[i],
@@ -55,12 +56,11 @@ ATELIER_CLONES void backward_head(
   if (!w) {
     return;
   }
-  float squares = 0, dot = 0;
+  float dot = 0;
   for (int i = 0; i < E; i++) {
-    squares += x[i] * x[i];
     dot += x[i] * dx[i] * w[i];
   }
-  const float r = 1.0f / std::sqrt(squares / E + eps), k = r * r * dot / E;
+  const float r = inverse_rms(x, E, eps), k = r * r * dot / E;
   for (int i = 0; i < E; i++) {
     if (dw) {
       dw[i] += dx[i] * x[i] * r;

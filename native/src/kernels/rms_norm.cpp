@@ -15,26 +15,30 @@ int grain(int D) {
   return std::max(1, 32768 / D);
 }
 
+// 1 / rms in double: its rounding would move the whole row at once, and one large activation makes up most of it.
+ATELIER_INLINE double inverse_rms(const float* x, int D, float eps) {
+  vec::D first{}, second{}, d;
+  vec::F a;
+  int i = 0;
+  for (; i + vec::lanes <= D; i += vec::lanes) {
+    vec::load(a, x + i);
+    vec::wide(d, a, 0);
+    first += d * d;
+    vec::wide(d, a, 1);
+    second += d * d;
+  }
+  double squares = vec::sum(first) + vec::sum(second);
+  for (; i < D; i++) {
+    squares += static_cast<double>(x[i]) * x[i];
+  }
+  return 1.0 / std::sqrt(squares / D + eps);
+}
+
 ATELIER_CLONES void forward(const float* x, const float* w, float* y, int rows, int D, float eps) {
   for (int n = 0; n < rows; n++, x += D, y += D) {
-    vec::F total{}, a, b;
-    int i = 0;
-    for (; i + vec::lanes <= D; i += vec::lanes) {
-      vec::load(a, x + i);
-      total += a * a;
-    }
-    float squares = vec::sum(total);
-    for (; i < D; i++) {
-      squares += x[i] * x[i];
-    }
-    const float r = 1.0f / std::sqrt(squares / D + eps);
-    for (i = 0; i + vec::lanes <= D; i += vec::lanes) {
-      vec::load(a, x + i);
-      vec::load(b, w + i);
-      vec::store(y + i, a * r * b);
-    }
-    for (; i < D; i++) {
-      y[i] = x[i] * r * w[i];
+    const double r = inverse_rms(x, D, eps);
+    for (int i = 0; i < D; i++) {
+      y[i] = static_cast<float>(x[i] * r * w[i]);
     }
   }
 }
@@ -50,21 +54,19 @@ ATELIER_CLONES void backward(
     int D,
     float eps) {
   for (int n = 0; n < rows; n++, x += D, g += D, dx += D) {
-    vec::F total{}, along{}, a, b, c;
+    vec::F along{}, a, b, c;
     int i = 0;
     for (; i + vec::lanes <= D; i += vec::lanes) {
       vec::load(a, x + i);
       vec::load(b, g + i);
       vec::load(c, w + i);
-      total += a * a;
       along += a * b * c;
     }
-    float squares = vec::sum(total), dot = vec::sum(along);
+    float dot = vec::sum(along);
     for (; i < D; i++) {
-      squares += x[i] * x[i];
       dot += x[i] * g[i] * w[i];
     }
-    const float r = 1.0f / std::sqrt(squares / D + eps);
+    const float r = static_cast<float>(inverse_rms(x, D, eps));
     const float k = r * r * dot / D;
     for (i = 0; i + vec::lanes <= D; i += vec::lanes) {
       vec::load(a, x + i);

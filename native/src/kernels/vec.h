@@ -52,6 +52,18 @@ ATELIER_INLINE float sum(const F& x) {
   return (c[0] + c[2]) + (c[1] + c[3]);
 }
 
+using D = double __attribute__((vector_size(64)));
+
+/** Half of x (0 or 1) in double, for sums that must not round. */
+ATELIER_INLINE void wide(D& to, const F& x, int half) {
+  F8 part;
+  std::memcpy(&part, reinterpret_cast<const char*>(&x) + half * sizeof part, sizeof part);
+  to = __builtin_convertvector(part, D);
+}
+ATELIER_INLINE double sum(const D& x) {
+  return ((x[0] + x[4]) + (x[2] + x[6])) + ((x[1] + x[5]) + (x[3] + x[7]));
+}
+
 ATELIER_INLINE float max(const F& x) {
   float out = x[0];
   for (int i = 1; i < lanes; i++) {
