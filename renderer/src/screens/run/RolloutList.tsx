@@ -60,7 +60,7 @@ export function RolloutList({
             page={index}
             expected={Math.min(ROLLOUT_PAGE, total - index * ROLLOUT_PAGE) * rowHeight}
             total={total}
-            drawn={index === page}
+            given={index === page ? rollouts : undefined}
             chosen={index === page ? chosen : undefined}
             root={scroll}
             largest={largest}
@@ -79,7 +79,7 @@ const Rows = memo(function Rows({
   page,
   expected,
   total,
-  drawn,
+  given,
   chosen,
   root,
   largest,
@@ -91,7 +91,8 @@ const Rows = memo(function Rows({
   /** Height of its place before its rows are known. */
   expected: number;
   total: number;
-  drawn: boolean;
+  /** The rows where they are known already: they are drawn together with what is chosen of them. */
+  given: readonly Rollout[] | undefined;
   chosen: number | undefined;
   root: RefObject<HTMLElement | null>;
   largest: number;
@@ -100,8 +101,9 @@ const Rows = memo(function Rows({
 }) {
   const place = useRef<HTMLDivElement>(null);
   const near = useNear(place, root);
-  const shown = drawn || near;
-  const rollouts = useRollouts(source, page, shown).data?.rollouts;
+  const shown = near || given !== undefined;
+  const fetched = useRollouts(source, page, shown).data?.rollouts;
+  const rollouts = given ?? fetched;
   const choose = useCallback((rollout: Rollout) => onChoose(rollout, page), [onChoose, page]);
   const height = rollouts === undefined ? expected : heightOf(rollouts, page, look);
   return (
