@@ -40,7 +40,13 @@ export function RolloutList({
 }) {
   const scroll = useRef<HTMLDivElement>(null);
   useEffect(() => {
-    scroll.current?.querySelector('[aria-current=true]')?.scrollIntoView({ block: 'nearest' });
+    const box = scroll.current!;
+    const show = () => box.querySelector('[aria-current=true]')?.scrollIntoView({ block: 'nearest' });
+    show();
+    // the strip above grows when its groups come, and would push the row out
+    const resize = new ResizeObserver(show);
+    resize.observe(box);
+    return () => resize.disconnect();
   }, [chosen]);
   const largest = Math.max(0.01, ...rollouts.map((rollout) => Math.abs(rollout.advantage ?? 0)));
   const rowHeight = rollouts.length > 0 ? heightOf(rollouts, page, look) / rollouts.length : ROW;
