@@ -1,4 +1,5 @@
 import type { AdapterId } from '../../../native/face';
+import { AtelierError } from '../../../shared/rpc';
 import type { TrainRow } from './batch';
 import { fromDataset, type Gathered } from './gathered';
 import type { Example, PairRow, RatedRow, TrainJob } from './job';
@@ -45,7 +46,8 @@ export async function gatherRated(
   const rows = ratedRows(rated);
   await addLogps(job, plan.program, plan.needs, policy, rows, signal);
   if (plan.program.inputs.some((input) => input.name === 'mismatchedLogRatio')) {
-    const mismatched = rated.map((row, k) => mismatch(row, rated[(k + 1) % rated.length]!));
+    const limit = Math.min(plan.needs.maxTokens ?? Infinity, job.model.contextLength);
+    const mismatched = rated.map((row, k) => mismatch(row, nextOf(job, rated, k), limit));
     const ids = mismatched.map((row) => row.ids);
     const ours = await scoreRows(job, policy, ids, 1, signal);
     const base = await scoreRows(job, null, ids, 1, signal);
@@ -59,15 +61,31 @@ export async function gatherRated(
   return fromDataset(rows);
 }
 
-/** A row's prompt with the next row's answer, as trl 1.16.0 makes KTO's KL rows. */
-function mismatch(row: Example, other: Example): Example {
+/** The row whose answer is put to row k's prompt; a step's only row takes one from outside the step. */
+function nextOf(job: TrainJob, rated: readonly RatedRow[], k: number): RatedRow {
+  if (rated.length > 1) return rated[(k + 1) % rated.length]!;
+  const all = job.data.rows as RatedRow[];
+  if (all.length > 1) return all[(all.indexOf(rated[k]!) + 1) % all.length]!;
+  throw new AtelierError(
+    'invalid_data',
+    'The data has one usable row: what good and bad are measured from needs the answer to another prompt.',
+    'Add rows, or choose the loss that needs no baseline (APO, unpaired).',
+  );
+}
+
+/**
+ * A row's prompt with another row's answer, as trl 1.16.0 makes KTO's KL rows; cut at `limit` tokens, since two rows
+ * that fit may make one that does not.
+ */
+function mismatch(row: Example, other: Example, limit: number): Example {
   const prompt = row.ids.slice(0, row.lossMask.indexOf(1));
   const start = other.lossMask.indexOf(1);
-  const answer = other.ids.slice(start);
+  const end = start + limit - prompt.length;
+  const answer = other.ids.slice(start, end);
   const ids = new Int32Array(prompt.length + answer.length);
   ids.set(prompt);
   ids.set(answer, prompt.length);
   const lossMask = new Uint8Array(ids.length);
-  lossMask.set(other.lossMask.slice(start), prompt.length);
+  lossMask.set(other.lossMask.slice(start, end), prompt.length);
   return { ids, lossMask };
 }

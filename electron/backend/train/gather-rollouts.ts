@@ -45,7 +45,8 @@ export async function gatherRollouts(
     judgement = judge(job, answers, reference);
     if (!needs.resample || contrasts(answers, judgement).size >= needs.prompts) break;
   }
-  const sampledGroups = new Set(answers.map(({ group }) => group)).size;
+  const sampled = answers;
+  const sampledGroups = new Set(sampled.map(({ group }) => group)).size;
   if (sampledGroups > needs.prompts) {
     const kept = keptGroups(answers, judgement, needs.prompts);
     reference = reference?.filter((_, k) => kept.has(answers[k]!.group));
@@ -80,15 +81,16 @@ export async function gatherRollouts(
     ),
     rollouts: answers.map((answer, k) => stored(job, answer, judgement, k)),
     metrics: {
-      ...answerMetrics(answers),
+      // of all: what was kept is chosen by its rewards
+      ...answerMetrics(sampled),
       ...judgement.metrics,
       ...(needs.resample ? { 'rollout/sampled_groups': sampledGroups } : {}),
       'perf/rollout_tokens_per_s': sum((round) => round.tokens) / sum((round) => round.seconds),
     },
-    failed: answers.filter(failed).length,
-    firstFailure: describeFailure(answers),
+    failed: sampled.filter(failed).length,
+    firstFailure: describeFailure(sampled),
     alive: judgement.use.some((use) => use !== 'drop'),
-    total: answers.length,
+    total: sampled.length,
   };
 }
 
@@ -164,9 +166,11 @@ function judge(job: TrainJob, answers: Answer[], refLogp: Float32Array[] | undef
   );
 }
 
-/** Groups that something can be learnt from. */
-const contrasts = (answers: Answer[], { use }: Judgement): Set<number> =>
-  new Set(answers.filter((_, k) => use[k] === 'train').map(({ group }) => group));
+/** Groups that rewards teach something; a pull to the base model, say, acts on the others as well. */
+const contrasts = (answers: Answer[], { use, learns, advantage }: Judgement): Set<number> =>
+  new Set(
+    answers.filter((_, k) => use[k] !== 'drop' && learns[k] && advantage[k] !== 0).map(({ group }) => group),
+  );
 
 /** The first groups with contrast, filled up with others where there are too few. */
 function keptGroups(answers: Answer[], judgement: Judgement, count: number): Set<number> {

@@ -5,7 +5,7 @@ import type { ScoreRequest } from '../../../native/face';
 import { scriptedEngine } from '../testing/scripted-engine';
 import { gatherPairs, gatherRated } from './gather-rated';
 import { gatherRollouts } from './gather-rollouts';
-import type { Example, Scorer, TrainJob } from './job';
+import type { Example, RatedRow, Scorer, TrainJob } from './job';
 import { planOf } from './plan';
 import { ProgressMeter } from './progress';
 import { job } from './testing';
@@ -79,6 +79,41 @@ describe('dynamic sampling', () => {
     expect(rows.every(({ use }) => use === 'train')).toBe(true);
     expect(metrics['rollout/sampled_groups']).toBeGreaterThan(4);
     expect(metrics['reward/zero_variance']).toBe(0);
+  });
+
+  it.each([{ beta: 0.1 }, { entropyBonus: 0.01 }, { entropyShare: 0.5 }])(
+    'looks at rewards alone, where more than they moves the weights: %j',
+    async (more) => {
+      const { engine } = tellingEngine();
+      const run = make({ prompts: 4, groupSize: 2, resample: 4, ...more }, { engine, scorer: halfAlive });
+      const { groups, metrics } = await rollouts(run);
+      expect(groups.every(({ line }) => line % 2 === 0)).toBe(true);
+      expect(metrics['rollout/sampled_groups']).toBeGreaterThan(4);
+    },
+  );
+
+  it('measures all that was sampled: groups left aside were answered as well', async () => {
+    const all: number[] = [];
+    const half: Scorer = {
+      hash: 'half',
+      score: async (samples, key, signal) => {
+        const scores = (await halfAlive.score(samples, key, signal)).map((score, k) =>
+          samples[k]!.prompt.line % 4 === 1
+            ? { reward: null, status: 'error' as const, milliseconds: 0 }
+            : score,
+        );
+        all.push(...scores.flatMap(({ reward }) => (reward === null ? [] : [reward])));
+        return scores;
+      },
+    };
+    const run = make({ prompts: 4, groupSize: 2, resample: 4 }, { scorer: half });
+    const { metrics, failed, total, rollouts: answers } = await rollouts(run);
+    expect(answers.every(({ status }) => status === 'ok')).toBe(true);
+    expect(total).toBe(2 * metrics['rollout/sampled_groups']!);
+    expect(failed).toBe(total - all.length);
+    expect(failed).toBeGreaterThan(0);
+    expect(metrics['reward/mean']).toBeCloseTo(all.reduce((a, b) => a + b) / all.length, 12);
+    expect(metrics['reward/mean']).toBeGreaterThan(0.5);
   });
 
   it('gives the same step again when it is asked again', async () => {
@@ -178,5 +213,43 @@ describe('rated rows', () => {
     // policy - reference is twice the token
     expect(gathered.rows.map(({ values }) => values['mismatchedLogRatio'])).toEqual([220, 60]);
     expect(gathered.rows.map(({ values }) => values['label'])).toEqual([1, 0]);
+  });
+
+  /** Rows as KTO scores them to measure its KL, policy first. */
+  async function mismatched(params: Record<string, unknown>, rows: RatedRow[], step: RatedRow[]) {
+    const { engine, scored } = tellingEngine();
+    const kto = algorithmByKey('kto')!;
+    const run = make(params, { engine, algorithm: kto, data: { kind: 'rated', rows, heldOut: [] } });
+    const { id } = await engine.createAdapter(run.model.id, {
+      rank: 1,
+      alpha: 1,
+      targetModules: [],
+      seed: 0,
+    });
+    await gatherRated(run, planOf(run), id, step, forever);
+    return [...scored.at(-1)!.rows.ids];
+  }
+  const rated = (line: number, ids: number[], answer: number): RatedRow => ({
+    line,
+    good: true,
+    ...example(ids, answer),
+  });
+
+  it('are cut where another’s answer makes a row longer than any may be', async () => {
+    const long = rated(1, [1, 2, 3, 4, 5, 6, 7, 80], 7);
+    const short = rated(2, [9, 10, 11, 12, 13, 14, 15, 16], 1);
+    expect(await mismatched({ maxTokens: 8 }, [long, short], [long, short])).toEqual([
+      ...[1, 2, 3, 4, 5, 6, 7, 10],
+      ...[9, 80],
+    ]);
+  });
+
+  it('alone in a step take the answer of a row outside it; alone in the data they have none', async () => {
+    const rows = [rated(1, [1, 20], 1), rated(2, [2, 30], 1), rated(3, [3, 40], 1)];
+    expect(await mismatched({}, rows, [rows[2]!])).toEqual([3, 20]);
+    await expect(mismatched({}, rows.slice(0, 1), rows.slice(0, 1))).rejects.toMatchObject({
+      code: 'invalid_data',
+      message: expect.stringContaining('one usable row'),
+    });
   });
 });
