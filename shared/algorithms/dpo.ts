@@ -101,7 +101,7 @@ export interface Pair {
 export interface PairTerms {
   p: ProgramBuilder;
   loss: Mask;
-  /** [T], weighted where LD-DPO asks for it. */
+  /** [T] */
   logp: Num;
   pair: Pair;
 }
@@ -125,17 +125,17 @@ export function pairTerms(o: {
 }): PairTerms {
   const p = new ProgramBuilder();
   const loss = p.mask('loss', 'T');
-  let logp = p.engine('logp', loss);
-  let reference = p.data('refLogp', 'T', loss);
+  const logp = p.engine('logp', loss);
+  let [ours, reference] = [logp, p.data('refLogp', 'T', loss)];
   const length = loss.length();
   if (o.beyondShorter < 1) {
     // LD-DPO, arXiv 2409.06411, eq. 10
     const shared = length.part(0, 2).min(length.part(1, 2)).unpart();
     const weight = loss.position().lt(shared.spread()).choose(1, o.beyondShorter);
-    logp = logp.times(weight);
+    ours = ours.times(weight);
     reference = reference.times(weight);
   }
-  const policy = logp.segSum();
+  const policy = ours.segSum();
   const logRatio = policy.minus(reference.segSum());
   const score = divergenceScore(o.divergence, o.alpha ?? 0.5, logRatio);
   const byToken = score.over(length.max(1));

@@ -174,3 +174,9 @@ describe('GRPO loss', () => {
     expect(grpoLoss(params()).inputs.map((i) => i.name)).not.toContain('refLogp');
   });
 });
+
+it('a bound of the ratio that would stop good answers below the clip is refused', () => {
+  const parsed = grpo.params.safeParse({ ratioCap: 1.2 });
+  expect(parsed.error?.issues[0]).toMatchObject({ path: ['ratioCap'] });
+  expect(grpo.params.safeParse({ ratioCap: 4 }).success).toBe(true);
+});

@@ -88,7 +88,11 @@ const params = z
     }),
     ...adapterParams(),
   })
-  .refine(groupsStayWhole.check, groupsStayWhole.fault);
+  .refine(groupsStayWhole.check, groupsStayWhole.fault)
+  .refine((p) => p.ratioCap === 0 || p.ratioCap > 1 + p.clipHigh, {
+    path: ['ratioCap'],
+    error: 'must be above 1 + Clip above, or 0: a lower bound would stop good answers too early',
+  });
 type Params = z.output<typeof params>;
 
 /** Bound of the weight for the difference between old policy and sampler (Yao et al. 2025). */
@@ -194,6 +198,16 @@ export const grpo: Algorithm<typeof params> = {
   steps: (p) => p.steps,
   advantages,
   losses: (p) => ({ policy: grpoLoss(p) }),
-  metrics: [...POLICY_METRICS, ...GROUP_METRICS],
+  metrics: [
+    ...POLICY_METRICS,
+    ...GROUP_METRICS,
+    {
+      key: 'rollout/sampled_groups',
+      label: 'Prompts sampled',
+      unit: '',
+      help: 'With rounds of new prompts: how many prompts it took to find enough whose answers differ in reward. Reward, length and the like are of all of them.',
+      better: 'down',
+    },
+  ],
   headline: 'reward/mean',
 };

@@ -53,9 +53,11 @@ function advantages(rollouts: Rollouts, p: Params): Judgement {
     const [old, reference] = [rollouts.samplerLogp[i], rollouts.refLogp![i]];
     return old.reduce((sum, logp, t) => sum + logp - reference[t], 0);
   };
-  const reward = shapedRewards(rollouts, p).map((r, i) => (p.klInReward > 0 ? r - p.klInReward * kl(i) : r));
+  const shaped = shapedRewards(rollouts, p);
+  const reward = p.klInReward > 0 ? shaped.map((r, i) => r - p.klInReward * kl(i)) : shaped;
   const advantage = leaveOneOut({ reward, group: rollouts.group }, p.normalise);
-  return judgeGroups(reward, rollouts, advantage, { maskTruncated: p.maskTruncated, alwaysForward: false });
+  // whether a group has contrast is told of its rewards: KL always differs a little
+  return judgeGroups(shaped, rollouts, advantage, { maskTruncated: p.maskTruncated, alwaysForward: false });
 }
 
 export const rloo: Algorithm<typeof params> = {

@@ -58,8 +58,13 @@ describe('RLOO', () => {
 
   it('takes the KL of the whole answer off its reward, and asks for the reference then', () => {
     const refLogp = [Float32Array.of(-2, -1), Float32Array.of(-1, -1)];
-    const { advantage } = judge('rloo', { reward: [1, 1], group: [0, 0], refLogp }, { klInReward: 0.5 });
+    const { advantage, metrics } = judge(
+      'rloo',
+      { reward: [1, 1], group: [0, 0], refLogp },
+      { klInReward: 0.5 },
+    );
     expect(advantage).toEqual([-0.5, 0.5]);
+    expect(metrics['reward/zero_variance']).toBe(1);
     const rloo = algorithmByKey('rloo')!;
     expect(rloo.needs(rloo.params.parse({}))).toMatchObject({
       roles: ['policy', 'reference'],

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { Health } from './health';
+import { Health, heldOutFinding } from './health';
 import type { Observed } from './health-rules';
 
 const observed = (metrics: Record<string, number>, more: Partial<Observed> = {}): Observed => ({
@@ -103,5 +103,26 @@ describe('rules', () => {
       told(Array.from({ length: count }, (_, k) => observed({}, { refused: at.includes(k + 1) ? 1 : 0 })));
     expect(refused([1, 20], 20)).toEqual(['1 non_finite warn', '11 non_finite over', '20 non_finite stop']);
     expect(refused([1, 21], 21)).toEqual(['1 non_finite warn', '11 non_finite over', '21 non_finite warn']);
+  });
+});
+
+describe('held-out rows', () => {
+  it.each([
+    ['held_out/sampled', 0.5, 0.5, /reward did not rise: 0.500 before, 0.500 after/],
+    ['held_out/nll', 1, 1.2, /loss did not fall/],
+    ['held_out/margin', 0, -0.1, /told apart no better: 0.000 before, -0.100 after/],
+  ])('that gained nothing are told: %s', (key, before, after, message) => {
+    const more = { 'held_out/accuracy': 1 };
+    expect(heldOutFinding(9, { ...more, [key]: before }, { ...more, [key]: after })).toMatchObject({
+      code: 'held_out_no_gain',
+      message: expect.stringMatching(message),
+    });
+    const gained = key === 'held_out/nll' ? before - 0.1 : before + 0.1;
+    expect(heldOutFinding(9, { [key]: before }, { [key]: gained })).toBeNull();
+  });
+
+  it('that cannot be compared say nothing', () => {
+    expect(heldOutFinding(9, { 'held_out/sampled': NaN }, { 'held_out/sampled': 1 })).toBeNull();
+    expect(heldOutFinding(9, {}, {})).toBeNull();
   });
 });

@@ -102,16 +102,22 @@ function failing({ failed, total, firstFailure }: Gathered): Verdict | null {
   };
 }
 
+/** Held-out measures that learning should move, which way (1: up), and what is said where it did not. */
+const GAINS = [
+  ['held_out/sampled', 1, 'the reward did not rise'],
+  ['held_out/margin', 1, 'better and worse answers are told apart no better'],
+  ['held_out/nll', -1, 'the loss did not fall'],
+] as const;
+
 /** Whether what was learnt shows on rows that it was not learnt from; null where it does, or cannot be told. */
 export function heldOutFinding(
   step: number,
   before: Record<string, number>,
   after: Record<string, number>,
 ): NewEvent | null {
-  const [key, what, sign] =
-    'held_out/nll' in after
-      ? (['held_out/nll', 'the loss did not fall', -1] as const)
-      : (['held_out/sampled', 'the reward did not rise', 1] as const);
+  const found = GAINS.find(([key]) => key in after);
+  if (!found) return null;
+  const [key, sign, what] = found;
   const [from, to] = [before[key] ?? NaN, after[key] ?? NaN];
   if (!(sign * (to - from) <= 0)) return null;
   return {
