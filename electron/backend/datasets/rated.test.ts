@@ -74,6 +74,38 @@ test('a pair: one prompt, two answers, each learnt alone', async () => {
   }
 });
 
+test('a prompt that an answer repeats is read once, with a system message and without, whatever learns from it', async () => {
+  const text = await tinyText('qwen2_5');
+  const system = { role: 'system', content: 'Short.' };
+  const answers = { chosen: [user('Hi'), assistant('Hello')], rejected: [user('Hi'), assistant('No')] };
+  const rows = [
+    { prompt: 'Hi', system: 'Short.', chosen: 'Hello', rejected: 'No' },
+    { prompt: 'Hi', system: 'Short.', ...answers },
+    {
+      prompt: 'Hi',
+      system: 'Short.',
+      chosen: [system, ...answers.chosen],
+      rejected: [system, ...answers.rejected],
+    },
+  ];
+  const mapping = {
+    prompt: 'prompt',
+    completion: 'chosen',
+    chosen: 'chosen',
+    rejected: 'rejected',
+    system: 'system',
+  };
+  const { rows: pairs } = await prepareRows('pairs', lines(rows), { text, mapping });
+  const { rows: examples } = await prepareRows('examples', lines(rows), { text, mapping });
+  expect(examples).toHaveLength(3);
+  for (const { ids } of [...pairs.map(({ chosen }) => chosen), ...examples]) {
+    expect([...ids]).toEqual([...examples[0]!.ids]);
+  }
+  const other = { prompt: 'Hi', chosen: [system, ...answers.chosen], rejected: 'No' };
+  const { problems } = await prepareRows('pairs', lines([other]), { text, mapping });
+  expect(problems[0]?.message).toContain('system message that its prompt lacks');
+});
+
 test('of a longer conversation only the last answer is compared', async () => {
   const text = await tinyText('qwen2_5');
   const before = [user('Hi'), assistant('Hello'), user('2+2?')];

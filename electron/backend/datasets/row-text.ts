@@ -23,7 +23,11 @@ export function trainingExample(row: Row, mapping: Mapping): TextExample {
 export function ratedExample(row: Row, mapping: Mapping): TextExample {
   if (mapping.messages) return { kind: 'answer', ...conversation(row, mapping) };
   const prompt = promptMessages(row, mapping);
-  return { kind: 'answer', prompt, answer: turns(row, mapping.completion!, 'assistant') };
+  return {
+    kind: 'answer',
+    prompt,
+    answer: afterPrompt(prompt, turns(row, mapping.completion!, 'assistant')),
+  };
 }
 
 /** The better and the worse answer to one prompt. */
@@ -38,9 +42,7 @@ export function pairExamples(row: Row, mapping: Mapping): { chosen: TextExample;
     throw invalid(`"${mapping.chosen}" and "${mapping.rejected}" have no prompt in common`);
   }
   const answer = (all: ChatMessage[], column: string): TextExample => {
-    // some data repeat the prompt at the head of both answers
-    const repeated = given && all.length > given.length && sharedTurns(all, given) === given.length;
-    const rest = repeated ? all.slice(given.length) : all.slice(shared);
+    const rest = given ? afterPrompt(given, all) : all.slice(shared);
     if (rest.at(-1)?.role !== 'assistant') throw invalid(`"${column}" does not end with an answer`);
     return { kind: 'answer', prompt, answer: rest };
   };
@@ -60,6 +62,18 @@ export function isGood(row: Row, mapping: Mapping): boolean {
   ]).get(typeof value === 'string' ? value.trim().toLowerCase() : value);
   if (found === undefined) throw invalid(`"${mapping.label}" is neither true nor false`);
   return found;
+}
+
+/** The turns of an answer. Some data repeat the prompt at its head, with or without the system message. */
+function afterPrompt(prompt: readonly ChatMessage[], all: ChatMessage[]): ChatMessage[] {
+  const asked = prompt[0]?.role === 'system' ? prompt.slice(1) : prompt;
+  const repeated = [prompt, asked].find(
+    (head) => all.length > head.length && sharedTurns(all, head) === head.length,
+  );
+  if (repeated) return all.slice(repeated.length);
+  if (all[0]!.role === 'system')
+    throw invalid('the answer begins with a system message that its prompt lacks');
+  return all;
 }
 
 /** How many turns two conversations begin with alike. */
