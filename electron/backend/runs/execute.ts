@@ -77,7 +77,7 @@ async function work(entry: RunEntry, live: Live, options: RunsOptions) {
       scorer: checked.rewardCode === null ? null : await sources.scorer(checked.rewardCode),
       store,
       control,
-      belongsTo: identity(checked, prepared),
+      belongsTo: identity(checked, config.params, prepared),
       describeAdapter: (folder, modules) =>
         writeAdapterConfig(folder, {
           base: checked.model.name,

@@ -67,15 +67,22 @@ function requireRows(usable: number, left: LeftOut[], dataset: string): void {
   );
 }
 
-/** What a checkpoint belongs to: with another of these a run would not go on but become another. */
-export function identity(checked: Checked, data: PreparedData): Record<string, string> {
+/**
+ * What a checkpoint belongs to: with another of these a run would not go on but become another. `params` as the run
+ * has stored them: a later version may have more of them, whose defaults change nothing.
+ */
+export function identity(
+  checked: Checked,
+  params: RunConfig['params'],
+  data: PreparedData,
+): Record<string, string> {
   const hash = (text: string) => createHash('sha256').update(text).digest('hex');
   return {
     model: checked.model.hash,
     template: checked.model.templateHash,
     data: data.hash,
     reward: checked.rewardCode === null ? 'none' : hash(checked.rewardCode),
-    settings: hash(JSON.stringify(Object.entries(checked.params).sort(([a], [b]) => (a < b ? -1 : 1)))),
+    settings: hash(JSON.stringify(Object.entries(params).sort(([a], [b]) => (a < b ? -1 : 1)))),
   };
 }
 

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -220,6 +221,31 @@ describe('after the backend ended', () => {
     const items = await until(backend.client.runs.follow({ id }), ended);
     expect(items.at(-1)).toMatchObject({ status: 'completed' });
     expect(items).toContainEqual(expect.objectContaining({ code: 'resumed', step: 3 }));
+    expect(backend.engine.calls.step).toBe(5);
+  });
+
+  it('a run of an older version, whose algorithm had fewer settings, goes on from its checkpoint', async () => {
+    const id = await startAndClose();
+    const folder = join(home, 'runs', id);
+    const edit = <T>(file: string, change: (value: T) => void) => {
+      const value = JSON.parse(readFileSync(join(folder, file), 'utf8')) as T;
+      change(value);
+      writeFileSync(join(folder, file), JSON.stringify(value));
+    };
+    let settings = '';
+    edit<{ config: { params: Record<string, unknown> } }>('run.json', ({ config: { params } }) => {
+      for (const key of ['objective', 'ratioCap', 'resample']) delete params[key];
+      settings = JSON.stringify(Object.entries(params).sort(([a], [b]) => (a < b ? -1 : 1)));
+    });
+    for (const step of readdirSync(join(folder, 'checkpoints'))) {
+      edit<{ belongsTo: Record<string, string> }>(`checkpoints/${step}/manifest.json`, ({ belongsTo }) => {
+        belongsTo['settings'] = createHash('sha256').update(settings).digest('hex');
+      });
+    }
+    backend = await openBackend(home);
+    await backend.client.runs.resume({ id });
+    const items = await until(backend.client.runs.follow({ id }), ended);
+    expect(items.at(-1)).toMatchObject({ status: 'completed' });
     expect(backend.engine.calls.step).toBe(5);
   });
 
