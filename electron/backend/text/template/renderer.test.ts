@@ -76,4 +76,41 @@ describe('a template has a budget', () => {
     const texts = await Promise.all([1, 2, 3, 4].map((a) => renderer.render('{{ a }}', { a })));
     expect(texts).toEqual(['1', '2', '3', '4']);
   });
+
+  test('what a killed process had still said is no answer to the next template', async () => {
+    const listeners: ((message: unknown) => void)[] = [];
+    const late = new Renderer({
+      milliseconds: 20,
+      spawn: async () => {
+        const nth = listeners.length;
+        const say = (text: string) => listeners[nth]!({ text });
+        return {
+          pid: 1,
+          kill: () => undefined,
+          onExit: () => undefined,
+          port: {
+            onMessage: (listener) => void listeners.push(listener),
+            onClose: () => undefined,
+            close: () => undefined,
+            post: (task) => {
+              const { source } = task as { source: string };
+              if (nth > 0) listeners[0]!({ text: 'late' });
+              if (source !== 'slow') queueMicrotask(() => say(source));
+            },
+          },
+        };
+      },
+    });
+    await expect(late.render('slow', {})).rejects.toMatchObject(refused(/did not finish/));
+    expect(await late.render('next', {})).toBe('next');
+  });
+
+  test('one that is closed in the middle says so at once', async () => {
+    const closed = new Renderer({ milliseconds: 60_000 });
+    await closed.render('{{ 1 }}', {});
+    const endless = closed.render('{% for a in range(100000000) %}{% endfor %}', {});
+    const said = expect(endless).rejects.toMatchObject(refused(/its process ended/));
+    setImmediate(() => closed.close());
+    await said;
+  });
 });

@@ -52,6 +52,7 @@ export class Renderer {
     const host = this.#host;
     this.#host = null;
     host?.kill('SIGKILL');
+    this.#broke('its process ended');
   }
 
   /** Ready means that it answers: start-up must not count against the first template. */
@@ -59,7 +60,10 @@ export class Renderer {
     if (this.#host) return;
     const host = await this.#spawn('template');
     this.#host = host;
-    host.port.onMessage((message) => this.#answered(message as RenderAnswer));
+    host.port.onMessage((message) => {
+      // what a killed host had still said belongs to no task any more
+      if (this.#host === host) this.#answered(message as RenderAnswer);
+    });
     host.onExit((code, signal) => {
       if (this.#host !== host) return;
       this.#host = null;
