@@ -3,6 +3,27 @@ import { root } from './paths.mjs';
 import { SetupError } from './log.mjs';
 
 const children = new Set();
+let watcher = () => {};
+
+function begun(child) {
+  children.add(child);
+  watcher(pids());
+}
+
+function ended(child) {
+  children.delete(child);
+  watcher(pids());
+}
+
+// A command that could not be started has no number.
+const pids = () => [...children].flatMap(({ pid }) => pid ?? []);
+
+/** Tells the numbers of the running commands whenever they change. @returns {() => void} ends that */
+export function watchChildren(tell) {
+  watcher = tell;
+  return () => (watcher = () => {});
+}
+
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'])
   process.on(signal, () => {
     for (const child of children) child.kill(signal);
@@ -22,11 +43,11 @@ export async function run(command, args, { quiet = false, cwd = root, env = {} }
       env: { ...process.env, ...env },
       stdio: ['ignore', quiet ? 'pipe' : 2, quiet ? 'pipe' : 2],
     });
-    children.add(child);
+    begun(child);
     child.stdout?.on('data', (chunk) => output.push(chunk));
     child.stderr?.on('data', (chunk) => output.push(chunk));
-    child.on('error', (error) => (children.delete(child), reject(error)));
-    child.on('close', (code, signal) => (children.delete(child), resolve({ code, signal })));
+    child.on('error', (error) => (ended(child), reject(error)));
+    child.on('close', (code, signal) => (ended(child), resolve({ code, signal })));
   });
   if (code === 0) return;
   if (quiet) process.stderr.write(Buffer.concat(output));
@@ -37,9 +58,9 @@ export async function run(command, args, { quiet = false, cwd = root, env = {} }
 export function runTask(command, args, env = {}) {
   return new Promise((resolve, reject) => {
     const child = spawn(command, args, { cwd: root, env: { ...process.env, ...env }, stdio: 'inherit' });
-    children.add(child);
+    begun(child);
     child.on('error', reject);
-    child.on('close', (code, signal) => (children.delete(child), resolve(signal ? 1 : code)));
+    child.on('close', (code, signal) => (ended(child), resolve(signal ? 1 : code)));
   });
 }
 

@@ -34,10 +34,31 @@ test('a second set-up waits for the first, and says for which process', async ()
   expect((await once(second, 'close'))[0]).toBe(0);
 });
 
-test('a set-up that was killed holds nothing', () => {
+test('a set-up that was killed holds nothing, whoever has its number now', () => {
   const dead = spawnSync(process.execPath, ['-e', '']).pid;
-  writeFileSync(join(checkout, '.cache', 'setup.lock'), String(dead));
-  const { stdout, status } = spawnSync(process.execPath, holder(''), { encoding: 'utf8' });
-  expect([stdout, status]).toEqual(['in\n', 0]);
-  expect(() => readFileSync(join(checkout, '.cache', 'setup.lock'))).toThrow('ENOENT');
+  for (const left of [`${dead} 1`, `${process.pid} 1`, `${process.pid}`, '']) {
+    writeFileSync(join(checkout, '.cache', 'setup.lock'), left);
+    const { stdout, status } = spawnSync(process.execPath, holder(''), { encoding: 'utf8' });
+    expect([stdout, status]).toEqual(['in\n', 0]);
+    expect(() => readFileSync(join(checkout, '.cache', 'setup.lock'))).toThrow('ENOENT');
+  }
+});
+
+test('a command that outlives its killed set-up keeps the next one waiting', async () => {
+  const command = `console.log('pid ' + process.pid); setInterval(() => {}, 1000);`;
+  const first = spawn(
+    process.execPath,
+    holder(
+      `const { run } = await import(${JSON.stringify(join(checkout, 'scripts/setup/exec.mjs'))});
+       await run(process.execPath, ['-e', ${JSON.stringify(command)}]);`,
+    ),
+  );
+  const [, pid] = /pid (\d+)/.exec(String((await once(first.stderr, 'data'))[0]))!;
+  first.kill('SIGKILL');
+  await once(first, 'exit');
+  const second = spawn(process.execPath, holder(''));
+  const [told] = await once(second.stderr, 'data');
+  expect(String(told)).toContain(`process ${pid}`);
+  process.kill(Number(pid), 'SIGKILL');
+  expect((await once(second, 'close'))[0]).toBe(0);
 });
