@@ -5,6 +5,10 @@ import type { Rates } from '../train';
 
 export interface RunShape {
   needs: Needs;
+  /** Mean tokens of a prompt, or of an example. */
+  rowTokens: number;
+  /** Forwards without gradient of each of a step's rows. */
+  forwards: number;
   rank: number;
   steps: number;
   /** Held-out rows; each is answered twice before and twice after. */
@@ -23,17 +27,18 @@ export function costsOf(model: Pick<ModelInfo, 'weightBytes'>, rates: Rates, sha
   const length = Math.min(rates.meanLength, limit);
   const longest = Math.min(rates.longest, limit);
   const rowsOfDataset = needs.prompts * (needs.data === 'pairs' ? 2 : 1);
-  const trainRows = (rollouts > 0 ? rollouts : rowsOfDataset) * rates.trainedShare;
-  const rowTokens = Math.min(rates.rowTokens + length, needs.maxTokens ?? Infinity);
+  const rows = rollouts > 0 ? rollouts : rowsOfDataset;
+  const trainRows = rows * rates.trainedShare;
+  const rowTokens = Math.min(shape.rowTokens + length, needs.maxTokens ?? Infinity);
 
   const sampling = (prompts: number, answers: number) =>
-    prompts * rates.rowTokens * rates.prefillPerToken +
+    prompts * shape.rowTokens * rates.prefillPerToken +
     longest * rates.decodeFixed +
     answers * length * rates.decodePerRow;
   const training = trainRows * rowTokens * rates.trainPerToken * needs.passes;
   // a forward is about a third of forward and backward
-  const reference = needs.roles.includes('reference') ? (trainRows * rowTokens * rates.trainPerToken) / 3 : 0;
-  const secondsPerStep = (rollouts > 0 ? sampling(needs.prompts, rollouts) : 0) + training + reference;
+  const scoring = (shape.forwards * rows * rowTokens * rates.trainPerToken) / 3;
+  const secondsPerStep = (rollouts > 0 ? sampling(needs.prompts, rollouts) : 0) + training + scoring;
   const evaluation =
     rollouts > 0
       ? 4 * sampling(shape.heldOut, shape.heldOut)
@@ -50,9 +55,9 @@ export function costsOf(model: Pick<ModelInfo, 'weightBytes'>, rates: Rates, sha
   const weights = model.weightBytes;
   const adapter = adapterParameters * 4;
   const optimizer = adapterParameters * 8;
-  const cache = rollouts * (rates.rowTokens + longest) * rates.samplingPerToken;
+  const cache = rollouts * (shape.rowTokens + longest) * rates.samplingPerToken;
   const padded =
-    trainRows * Math.max(rowTokens, Math.min(rates.rowTokens + longest, needs.maxTokens ?? Infinity));
+    trainRows * Math.max(rowTokens, Math.min(shape.rowTokens + longest, needs.maxTokens ?? Infinity));
   const train = Math.min(padded / needs.minibatches, shape.microTokens) * rates.trainingPerToken;
   // sampling and training take turns: what training needs beyond sampling is added
   const activations = Math.max(0, train - cache);

@@ -1,5 +1,5 @@
 import type { Estimate, RunConfig } from '../../../shared/contract/runs';
-import { probe, type Rates } from '../train';
+import { covers, extraForwards, probe, sequencesOf, type Rates, type RunData } from '../train';
 import { checkConfig, type Checked } from './check-config';
 import { costsOf } from './cost-model';
 import { chooseMicroTokens, prepareData } from './prepare';
@@ -56,10 +56,13 @@ export async function estimateRun(
       config.data.dataset,
       algorithm.key,
       needs.temperature,
+      params.loraTargets,
       JSON.stringify(config.data.mapping),
       // half or twice as many rows still scale; more is measured anew
       Math.round(Math.log2(needs.prompts * needs.groupSize)),
     ].join(' ');
+    const kept = await known.get(key)?.catch(() => null);
+    if (kept && !covers(kept, needs)) known.delete(key);
     if (!known.has(key) && isBusy()) {
       return {
         ...nothing,
@@ -93,6 +96,8 @@ export async function estimateRun(
     const rates = await known.get(key)!;
     const costs = costsOf(lease.model, rates, {
       needs,
+      rowTokens: meanTokens(data),
+      forwards: extraForwards(needs, algorithm.losses(params).policy),
       rank: params.loraRank,
       steps: algorithm.steps(params, await countRows(config, checked, options)),
       heldOut: data.heldOut.length,
@@ -124,6 +129,11 @@ export async function estimateRun(
 async function countRows(config: RunConfig, checked: Checked, options: RunsOptions): Promise<number> {
   if (checked.needs.data === 'rollouts') return 0;
   return (await prepareData(config, checked, options.sources)).data.rows.length;
+}
+
+function meanTokens({ rows }: RunData): number {
+  const lengths = rows.flatMap(sequencesOf).map(({ length }) => length);
+  return lengths.reduce((sum, length) => sum + length, 0) / lengths.length;
 }
 
 const gb = (bytes: number) => `${(bytes / 1e9).toFixed(1)} GB`;

@@ -125,7 +125,9 @@ export function scriptedEngine(options: ScriptedOptions = {}): ScriptedEngine {
       adapters.delete(adapter);
     },
     async generate(request, hooks) {
-      await options.beforeGenerate?.(calls.generate++);
+      // counted also where nobody waits
+      const call = calls.generate++;
+      await options.beforeGenerate?.(call);
       if (!open || hooks?.signal?.aborted) throw new EngineError('cancelled', 'cancelled');
       const skill = weights(request.adapter)[0]!;
       const rows: GeneratedRow[] = request.prompts.flatMap((prompt, p) =>

@@ -10,4 +10,5 @@ export {
   type TrainJob,
 } from './job';
 export { train, type Outcome } from './loop';
-export { probe, type Rates } from './probe';
+export { covers, probe, type Rates } from './probe';
+export { extraForwards } from './score-rows';

@@ -10,7 +10,7 @@ import type { LossProgram } from '../../../shared/program';
 import { buildBatch, lossTokens, type TrainRow } from './batch';
 import { pairRows, ratedRows } from './gather-rated';
 import { exampleRows } from './gathered';
-import { sequencesOf, type ExampleRow, type PromptRow, type RunData } from './job';
+import type { ExampleRow, PromptRow, RunData } from './job';
 import { sampledTrainRow } from './train-row';
 
 /** What a model costs on this machine, measured with the engine; scales to other shapes of a run. */
@@ -20,9 +20,10 @@ export interface Rates {
   decodePerRow: number;
   /** Seconds to read a prompt, per token. */
   prefillPerToken: number;
-  /** New tokens of an answer: mean, and the longest of a step. 0 for examples. */
+  /** New tokens of an answer: mean, the longest of a step, and what was allowed. 0 for examples. */
   meanLength: number;
   longest: number;
+  limit: number;
   /** False where answers were cut off by the probe's time: lengths are then upper bounds. */
   complete: boolean;
   /** Share of a step's rows that is trained; cut-off answers, say, may not be. */
@@ -32,8 +33,6 @@ export interface Rates {
   /** Bytes above the resident ones: while sampling per row and token, while training per padded token. */
   samplingPerToken: number;
   trainingPerToken: number;
-  /** Mean tokens of a prompt, or of an example. */
-  rowTokens: number;
   /** Parameters of an adapter of rank 1. */
   adapterPerRank: number;
 }
@@ -47,6 +46,10 @@ export interface ProbeRequest {
   stopIds: Int32Array;
   data: RunData;
 }
+
+/** Whether a measure holds for answers of a length: what was cut off might have gone on. */
+export const covers = ({ limit, longest }: Rates, { maxNewTokens = 0 }: Needs): boolean =>
+  maxNewTokens <= limit || longest < limit;
 
 const SAMPLING_BUDGET_MS = 30_000;
 /** A first step that took longer than this is measure enough. */
@@ -75,7 +78,6 @@ export async function probe(request: ProbeRequest, signal: AbortSignal): Promise
     return {
       ...(sampled?.rates ?? noSampling),
       ...trained,
-      rowTokens: mean(request.data.rows.flatMap(sequencesOf).map(({ length }) => length)),
       adapterPerRank: adapter.parameters / params.loraRank,
     };
   } finally {
@@ -90,6 +92,7 @@ const noSampling = {
   prefillPerToken: 0,
   meanLength: 0,
   longest: 0,
+  limit: 0,
   complete: true,
   trainedShare: 1,
   samplingPerToken: 0,
@@ -160,6 +163,7 @@ async function sample(request: ProbeRequest, adapter: AdapterId, signal: AbortSi
       prefillPerToken,
       meanLength: complete ? tokens / lengths.length : limit,
       longest: complete ? steps : limit,
+      limit,
       complete,
       trainedShare: use.filter((u) => u === 'train').length / use.length,
       samplingPerToken:
@@ -242,8 +246,4 @@ async function trainSome(
   const { seconds, tokens } = again.seconds < cold.seconds ? again : cold;
   const { peakBytes } = await engine.stats();
   return { trainPerToken: seconds / tokens, trainingPerToken: Math.max(0, peakBytes - before) / padded };
-}
-
-function mean(values: number[]): number {
-  return values.reduce((sum, value) => sum + value, 0) / Math.max(1, values.length);
 }

@@ -30,6 +30,16 @@ export async function scoreRows(
   return rows.map(({ length }) => logp.slice(offset, (offset += length - 1)));
 }
 
+/** Forwards without gradient that each of a step's rows costs before it is learnt: `addLogps` and gather-rated.ts. */
+export function extraForwards(needs: Needs, { inputs }: LossProgram): number {
+  const asks = (name: string) => inputs.some((input) => input.name === name);
+  return (
+    (needs.judgesReference || asks('refLogp') ? 1 : 0) +
+    (asks('oldLogp') ? 1 : 0) +
+    (asks('mismatchedLogRatio') ? 2 : 0)
+  );
+}
+
 /** Adds the log-probabilities that the program asks for and the rows do not have yet. */
 export async function addLogps(
   job: TrainJob,
