@@ -9,6 +9,18 @@
 namespace atelier {
 namespace {
 
+// Tokens of the longest row that is not skipped; 0: none.
+int longest_forwarded(const StepRequest& request) {
+  int longest = 0;
+  for (size_t row = 0; row < request.rows.lengths.size(); row++) {
+    const size_t trajectory = row < request.trajectories.size() ? request.trajectories[row] : row;
+    if (trajectory >= request.skip.size() || !request.skip[trajectory]) {
+      longest = std::max(longest, static_cast<int>(request.rows.lengths[row]));
+    }
+  }
+  return longest;
+}
+
 class Clock {
  public:
   double seconds() const {
@@ -147,9 +159,9 @@ Engine::step(int optimizer, const StepRequest& request, const std::atomic<bool>&
   const auto& config = o->trainable.model().model->config();
   if (!request.rows.lengths.empty()) {
     request.rows.check("rows", config.vocabulary, config.context);
-    const int longest = *std::max_element(request.rows.lengths.begin(), request.rows.lengths.end());
+    const int longest = longest_forwarded(request);
     check_room(
-        training_row_bytes(config, longest - 1, o->trainable.model().dtype),
+        longest == 0 ? 0 : training_row_bytes(config, longest - 1, o->trainable.model().dtype),
         "Training on a row of " + std::to_string(longest) + " tokens",
         "Train on shorter rows");
   }
