@@ -5,7 +5,7 @@ import { RunControl, train } from '../train';
 import { writeAdapterConfig } from './adapter-config';
 import { checkConfig } from './check-config';
 import { fromEngine } from './engine-errors';
-import { chooseMicroTokens, identity, prepareData } from './prepare';
+import { chooseMicroTokens, identity, prepareData, type PreparedData } from './prepare';
 import type { Live, RunEntry } from './run-entry';
 import type { RunsOptions } from './options';
 
@@ -95,15 +95,21 @@ async function work(entry: RunEntry, live: Live, options: RunsOptions) {
   }
 }
 
-function noteLeftOut(store: RunStore, { left, data }: Awaited<ReturnType<typeof prepareData>>): void {
-  const first = left[0];
-  if (!first || store.lastStep() > 0) return;
-  store.addEvent({
-    step: 0,
-    level: 'warning',
-    code: 'rows_left_out',
-    message: `${left.length} of ${left.length + data.rows.length} rows are left out. The first, line ${first.line}: ${first.message}`,
-  });
+function noteLeftOut(store: RunStore, { left, heldOutLeft, data }: PreparedData): void {
+  if (store.lastStep() > 0) return;
+  for (const [out, used, rows] of [
+    [left, data.rows.length, 'rows'],
+    [heldOutLeft, data.heldOut.length, 'held-out rows'],
+  ] as const) {
+    const first = out[0];
+    if (!first) continue;
+    store.addEvent({
+      step: 0,
+      level: 'warning',
+      code: 'rows_left_out',
+      message: `${out.length} of ${out.length + used} ${rows} are left out. The first, line ${first.line}: ${first.message}`,
+    });
+  }
 }
 
 function fail(entry: RunEntry, store: RunStore, options: RunsOptions, error: unknown): void {

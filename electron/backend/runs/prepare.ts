@@ -5,11 +5,13 @@ import type { RunConfig } from '../../../shared/contract/runs';
 import { AtelierError } from '../../../shared/rpc';
 import { sequencesOf, type RowOf, type RunData } from '../train';
 import { tokenBudget, type Checked } from './check-config';
-import type { LeftOut, Sources } from './sources';
+import type { LeftOut, Rows, Sources } from './sources';
 
 export interface PreparedData {
   data: RunData;
+  /** Rows that are left out: of the data set, and of the held-out one. */
   left: LeftOut[];
+  heldOutLeft: LeftOut[];
   hash: string;
 }
 
@@ -32,11 +34,13 @@ export async function prepareData(
     sources.rows(kind, from, { ...options, ...(most === undefined ? {} : { limit: most }) });
   const main = await read(needs.data, dataset, limit);
   const held = heldOut ? await read(needs.data, heldOut.dataset, heldOut.rows) : null;
-  requireRows(main.rows.length, main.left, dataset);
+  requireRows(main, dataset, 'data.mapping');
+  if (heldOut && held) requireRows(held, heldOut.dataset, 'data.heldOut.dataset');
   return {
     // the two are of the kind that was asked for
     data: { kind: needs.data, rows: main.rows, heldOut: held?.rows ?? [] } as RunData,
     left: main.left,
+    heldOutLeft: held?.left ?? [],
     hash: hashRows(main.rows),
   };
 }
@@ -56,14 +60,14 @@ function hashRows(rows: readonly RowOf[DataKind][]): string {
   return hash.digest('hex');
 }
 
-function requireRows(usable: number, left: LeftOut[], dataset: string): void {
-  if (usable > 0) return;
+function requireRows({ rows, left }: Rows<unknown>, dataset: string, path: string): void {
+  if (rows.length > 0) return;
   const first = left[0];
   throw new AtelierError(
     'invalid_data',
     `No row of "${dataset}" can be used.${first ? ` Line ${first.line}: ${first.message}` : ' It is empty.'}`,
     'Check the mapping of its columns, and the longest length.',
-    { path: 'data.mapping' },
+    { path },
   );
 }
 

@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { RunConfig, type FollowItem } from '../../../shared/contract/runs';
 import { scriptedEngine } from '../testing/scripted-engine';
-import { grpoRun, isStatus, openBackend, until, type Backend } from './testing';
+import { grpoRun, isStatus, openBackend, scriptedSources, until, type Backend } from './testing';
 
 let home: string;
 let backend: Backend;
@@ -129,6 +129,33 @@ describe('a run over the wire', () => {
         message: expect.stringContaining('line 14'),
       }),
     );
+  });
+
+  it('tells of held-out rows that are left out, and is refused where all of them are', async () => {
+    const left = [{ line: 3, message: 'too long' }];
+    let usable = 2;
+    await reopen({
+      sources: {
+        rows: async (kind, dataset, options) => {
+          const all = await scriptedSources.rows(kind, dataset, options);
+          return dataset === 'held' ? { rows: all.rows.slice(0, usable), left } : all;
+        },
+      },
+    });
+    const { id } = await backend.client.runs.start(grpoRun());
+    const items = await until(backend.client.runs.follow({ id }), ended);
+    expect(items).toContainEqual(
+      expect.objectContaining({
+        code: 'rows_left_out',
+        message: '1 of 3 held-out rows are left out. The first, line 3: too long',
+      }),
+    );
+    usable = 0;
+    await expect(backend.client.runs.start(grpoRun())).rejects.toMatchObject({
+      code: 'invalid_data',
+      message: 'No row of "held" can be used. Line 3: too long',
+      details: { path: 'data.heldOut.dataset' },
+    });
   });
 });
 

@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import { algorithmByKey, heldOutMetricsOf } from '../../../shared/algorithms';
 import type { Run, RunStatus, RunSummary } from '../../../shared/contract/runs';
 import { folderBytes } from '../store';
 import type { RunEntry } from './run-entry';
@@ -49,10 +50,11 @@ async function read(entry: RunEntry): Promise<Summary> {
 /** The held-out measure that stands for the run. */
 function heldOut(entry: RunEntry): Summary['heldOut'] {
   const all = entry.reader.evaluations();
+  const algorithm = algorithmByKey(entry.readable.config.algorithm);
+  if (algorithm === undefined) return { before: null, after: null };
+  const [{ key }] = heldOutMetricsOf(algorithm);
   const value = (metrics: Record<string, number> | undefined): number | null => {
-    const found = ['sampled', 'accuracy', 'margin', 'nll']
-      .map((name) => metrics?.[`held_out/${name}`])
-      .find((measure) => measure !== undefined);
+    const found = metrics?.[key];
     return found === undefined || !Number.isFinite(found) ? null : found;
   };
   return {
