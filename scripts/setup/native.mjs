@@ -62,7 +62,7 @@ export async function buildNative(device, tools, { target } = {}) {
   const args = ['--build', join(dir, 'obj'), '--parallel', String(availableParallelism())];
   if (target) args.push('--target', target);
   const fresh = !existsSync(join(dir, 'addon', 'atelier.node'));
-  if (fresh) say(`building the engine for ${device} (first time: a minute or more)`);
+  if (fresh) say(`building the engine for ${device} (first time: about 5 minutes on 2 cores)`);
   // With ccache: objects of another checkout are as good as ours.
   await run(tools.cmake, args, { env: { CCACHE_BASEDIR: root, CCACHE_NOHASHDIR: '1' } });
 }

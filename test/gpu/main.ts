@@ -15,7 +15,13 @@ const { values, device } = readArguments(process.argv.slice(2), {
   /** Files of the fixtures that do not depend on the device need packages from a registry: leave them out. */
   item: { type: 'string', multiple: true },
 });
-if (device === 'cpu') throw new Error('gpu-proof wants a GPU: npm run gpu-proof -- --device cuda (or metal)');
+if (device === 'cpu') {
+  process.stderr.write(
+    'gpu-proof: the device is the CPU, where there is nothing to prove.\n' +
+      'On a machine with an NVIDIA GPU: npm run gpu-proof -- --device cuda\n',
+  );
+  process.exit(2);
+}
 
 const proof = {
   device: engineModule(device)
