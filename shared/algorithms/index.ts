@@ -4,6 +4,7 @@ import type { adapterParams, optimizerParams } from './common';
 import { dpo } from './dpo';
 import { grpo } from './grpo';
 import { gspo } from './gspo';
+import { HELD_OUT_METRICS } from './held-out';
 import { kto } from './kto';
 import { COMMON_METRICS, ROLLOUT_METRICS } from './metrics';
 import { orpo } from './orpo';
@@ -39,6 +40,10 @@ export type DataKind = Needs['data'];
 /** Of its default settings: the same for all. */
 export const dataKindOf = (algorithm: Algorithm): DataKind =>
   algorithm.needs(algorithm.params.parse({})).data;
+
+/** What a run of the algorithm measures on held-out rows; the first stands for the run. */
+export const heldOutMetricsOf = (algorithm: Algorithm): readonly [MetricInfo, ...MetricInfo[]] =>
+  HELD_OUT_METRICS[dataKindOf(algorithm)];
 
 /** Params that every algorithm has: what the trainer reads itself. */
 export type CommonParams = z.output<

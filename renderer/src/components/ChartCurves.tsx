@@ -16,7 +16,8 @@ export interface LineSpec {
 }
 
 export const HEIGHT = 148;
-export const LEFT = 46;
+/** Room for `−0.0025` and `−125 000`. */
+export const LEFT = 54;
 /** Room for half of the last step's label. */
 export const RIGHT = 18;
 

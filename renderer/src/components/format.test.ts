@@ -28,11 +28,12 @@ test('ticks are round, within the axis, and few', () => {
   expect(axisTicks(1, 80, 8)).toEqual([10, 20, 30, 40, 50, 60, 70, 80]);
   expect(axisTicks(1, 3, 5)).toEqual([1, 2, 3]);
   expect(axisTicks(1, 10_000, 4).length).toBeLessThanOrEqual(4);
-  expect([40, 0.45, -0.4, 3200, 2e-6, 2.5e7].map(formatRound)).toEqual([
+  expect([40, 0.45, -0.4, 3200, -7.5e-4, 2e-6, 2.5e7].map(formatRound)).toEqual([
     '40',
     '0.45',
     '−0.4',
     '3\u202f200',
+    '−7.5e−4',
     '2e−6',
     '2.5e7',
   ]);

@@ -1,7 +1,7 @@
 /** Numbers as an instrument shows them: digits by magnitude, unit always shown, a dash for what is not known. */
 export const unknown = '–';
 
-const minus = (text: string) => text.replace('-', '−');
+const minus = (text: string) => text.replaceAll('-', '−');
 
 /** A metric's value with about four significant digits, so that a column keeps its width. */
 export function formatNumber(value: number | null | undefined): string {
@@ -20,7 +20,7 @@ export function formatNumber(value: number | null | undefined): string {
 /** A round number, as on an axis: without needless zeros. */
 export function formatRound(value: number): string {
   const size = Math.abs(value);
-  if (size >= 1e6 || (size > 0 && size < 1e-4)) return minus(value.toExponential().replace('+', ''));
+  if (size >= 1e6 || (size > 0 && size < 1e-3)) return minus(value.toExponential().replace('+', ''));
   return size >= 1000 ? formatCount(value) : minus(String(Number(value.toPrecision(6))));
 }
 

@@ -1,5 +1,5 @@
 import type { Progress, RunStatus } from '../../../shared/contract/runs';
-import { formatCount, formatSigned, plural } from './format';
+import { formatCount, plural } from './format';
 import type { StatusTone } from './Status';
 
 export const statusWords: Record<RunStatus, { tone: StatusTone; label: string }> = {
@@ -22,7 +22,7 @@ export function phrase(progress: Progress): string {
     case 'preparing':
       return 'Preparing: loading the model and reading the data';
     case 'evaluate':
-      return `Measuring held-out answers, ${formatCount(done)} of ${formatCount(total)}`;
+      return `Measuring held-out rows, ${formatCount(done)} of ${formatCount(total)}`;
     case 'rollout':
       return `Sampling ${plural(total, 'answer')}`;
     case 'reward':
@@ -34,8 +34,4 @@ export function phrase(progress: Progress): string {
     case 'finishing':
       return 'Saving the adapter and reading it back';
   }
-}
-
-export function change(before: number | null, after: number | null): string | null {
-  return before === null || after === null ? null : formatSigned(after - before, 3);
 }

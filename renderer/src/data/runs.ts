@@ -50,10 +50,18 @@ export function useSeriesVersion(store: RunStore): number {
 export function useEstimate(config: RunConfigInput | null) {
   const client = useClient();
   return useQuery({
-    queryKey: ['estimate', config],
+    queryKey: ['estimate', config] as const,
     queryFn: ({ signal }) => client.runs.estimate(config!, { signal }),
     enabled: config !== null,
-    placeholderData: keepPreviousData,
+    // numbers stand while a setting is typed; those of another model, algorithm or data would be wrong ones
+    placeholderData: (previous, query) => {
+      const before = query?.queryKey[1];
+      const same =
+        before?.algorithm === config?.algorithm &&
+        before?.model === config?.model &&
+        before?.data.dataset === config?.data.dataset;
+      return same ? previous : undefined;
+    },
     staleTime: 60_000,
   });
 }

@@ -1,6 +1,7 @@
 import { Link } from '@tanstack/react-router';
-import { formatCount, formatDuration, formatNumber } from '../../components/format';
+import { formatCount, formatDuration } from '../../components/format';
 import { Progress } from '../../components/Progress';
+import { headlineOf } from '../../components/run-measures';
 import { phrase, statusWords } from '../../components/run-words';
 import { Sparkline } from '../../components/Sparkline';
 import { Status } from '../../components/Status';
@@ -13,13 +14,18 @@ export function ActiveRun({ run }: { run: RunSummary }) {
   const status = view.status ?? run.status;
   const step = Math.max(run.step, view.lastStep);
   const { progress } = view;
+  const headline = headlineOf(run);
   const warning = view.events.findLast((event) => event.level !== 'info');
   return (
     <Link to="/runs/$id" params={{ id: run.id }} className={styles.card}>
       <div className={styles.head}>
         <span className={styles.name}>{run.name}</span>
         <Status {...statusWords[status]} />
-        <span className={styles.value}>{formatNumber(run.headline.value)}</span>
+        {run.headline.value !== null && (
+          <span className={styles.value}>
+            <small>{headline.label}</small> {headline.text}
+          </span>
+        )}
       </div>
       {run.headline.points.length > 1 && (
         <Sparkline
@@ -28,7 +34,7 @@ export function ActiveRun({ run }: { run: RunSummary }) {
           width={560}
           height={52}
           points={run.headline.points}
-          label={`${run.headline.key} over the steps so far`}
+          label={`${headline.label} over the steps so far`}
         />
       )}
       <Progress thin value={run.steps > 0 ? step / run.steps : 0} label={`Step ${step} of ${run.steps}`} />

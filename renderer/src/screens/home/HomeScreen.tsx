@@ -34,9 +34,10 @@ export function HomeScreen() {
 }
 
 function Content({ runs }: { runs: readonly RunSummary[] }) {
-  const active = runs.filter(
-    (run) => isActive(run.status) || run.status === 'paused' || run.status === 'interrupted',
-  );
+  // as they come to their turn; the list has the newest first
+  const active = runs
+    .filter((run) => isActive(run.status) || run.status === 'paused' || run.status === 'interrupted')
+    .sort((a, b) => (a.queue ?? 0) - (b.queue ?? 0));
   const rest = runs.filter((run) => !active.includes(run));
   return (
     <div className={styles.columns}>

@@ -1,6 +1,7 @@
 import { Link } from '@tanstack/react-router';
-import { formatFixed, formatNumber } from '../../components/format';
-import { change, statusWords } from '../../components/run-words';
+import { unknown } from '../../components/format';
+import { headlineOf, heldOutOf } from '../../components/run-measures';
+import { statusWords } from '../../components/run-words';
 import { Sparkline } from '../../components/Sparkline';
 import { Status } from '../../components/Status';
 import { Table } from '../../components/Table';
@@ -34,22 +35,28 @@ export function RecentRuns({ runs }: { runs: readonly RunSummary[] }) {
               points={run.headline.points}
               width={80}
               height={18}
-              label={`${run.headline.key} of ${run.name}`}
+              label={`${headlineOf(run).label} of ${run.name}`}
             />
           ),
         },
-        { key: 'value', header: 'Last', numeric: true, cell: (run) => formatNumber(run.headline.value) },
+        {
+          key: 'value',
+          header: 'Last',
+          numeric: true,
+          cell: (run) => <span title={headlineOf(run).label}>{headlineOf(run).text}</span>,
+        },
         {
           key: 'held-out',
           header: 'Held out',
           numeric: true,
-          cell: (run) => (
-            <span
-              title={`Before ${formatFixed(run.heldOut.before, 3)}, after ${formatFixed(run.heldOut.after, 3)}`}
-            >
-              {change(run.heldOut.before, run.heldOut.after) ?? '–'}
-            </span>
-          ),
+          cell: (run) => {
+            const held = heldOutOf(run);
+            return held === null || held.change === '' ? (
+              unknown
+            ) : (
+              <span title={`${held.label}: ${held.before} before, ${held.after} after`}>{held.change}</span>
+            );
+          },
         },
         { key: 'at', header: 'Started', numeric: true, cell: (run) => <Time at={run.createdAt} /> },
         {

@@ -1,20 +1,22 @@
-import { useRef, type KeyboardEvent } from 'react';
-import { ALGORITHMS } from '../../../../shared/algorithms';
+import { useId, useRef, type KeyboardEvent } from 'react';
 import { classes } from '../../components/classes';
 import { Section } from '../../components/Screen';
-import { needsOf } from './draft';
+import { LEARNS_FROM } from './draft';
 import type { PartProps } from './problems';
 import styles from './AlgorithmPart.module.css';
 
+const shown = LEARNS_FROM.flatMap(({ algorithms }) => algorithms);
+
+/** The algorithms as cards, together by what they learn from. */
 export function AlgorithmPart({ draft, set, problemAt }: PartProps) {
-  const group = useRef<HTMLDivElement>(null);
+  const root = useRef<HTMLDivElement>(null);
+  const ids = useId();
   const problem = problemAt('algorithm');
+  const known = shown.some(({ key }) => key === draft.algorithm);
   const move = (by: number) => {
-    const next =
-      (ALGORITHMS.findIndex((each) => each.key === draft.algorithm) + by + ALGORITHMS.length) %
-      ALGORITHMS.length;
-    set({ algorithm: ALGORITHMS[next]!.key });
-    group.current?.querySelectorAll<HTMLButtonElement>('[role=radio]')[next]?.focus();
+    const next = (shown.findIndex(({ key }) => key === draft.algorithm) + by + shown.length) % shown.length;
+    set({ algorithm: shown[next]!.key });
+    root.current?.querySelectorAll<HTMLButtonElement>('[role=radio]')[next]?.focus();
   };
   const keys = (event: KeyboardEvent) => {
     if (event.key === 'ArrowRight' || event.key === 'ArrowDown') move(1);
@@ -24,35 +26,50 @@ export function AlgorithmPart({ draft, set, problemAt }: PartProps) {
   };
   return (
     <Section title="Algorithm">
-      <div
-        ref={group}
-        role="radiogroup"
-        aria-label="Algorithm"
-        data-path="algorithm"
-        className={styles.cards}
-      >
-        {ALGORITHMS.map((algorithm) => {
-          const on = algorithm.key === draft.algorithm;
-          return (
-            <button
-              key={algorithm.key}
-              type="button"
-              role="radio"
-              aria-checked={on}
-              tabIndex={on ? 0 : -1}
-              className={classes(styles.card, on && styles.on)}
-              onClick={() => set({ algorithm: algorithm.key })}
-              onKeyDown={keys}
+      <div className={styles.room}>
+        <div
+          ref={root}
+          role="radiogroup"
+          aria-label="Algorithm"
+          data-path="algorithm"
+          className={styles.groups}
+        >
+          {LEARNS_FROM.map(({ kind, title, needs, algorithms }) => (
+            <div
+              key={kind}
+              role="group"
+              aria-labelledby={`${ids}${kind}`}
+              className={classes(styles.group, algorithms.length > 1 && styles.several)}
             >
-              <span className={styles.name}>
-                {algorithm.label}
-                <span className={styles.dot} aria-hidden />
-              </span>
-              <span className={styles.help}>{algorithm.help}</span>
-              <span className={styles.needs}>{needsOf(algorithm.key)}</span>
-            </button>
-          );
-        })}
+              <p id={`${ids}${kind}`} className={styles.from}>
+                {title} <span>{needs}</span>
+              </p>
+              <div className={classes(styles.cards, algorithms.length % 3 === 0 && styles.thirds)}>
+                {algorithms.map(({ key, label, help }) => {
+                  const on = key === draft.algorithm;
+                  return (
+                    <button
+                      key={key}
+                      type="button"
+                      role="radio"
+                      aria-checked={on}
+                      tabIndex={on || (!known && key === shown[0]!.key) ? 0 : -1}
+                      className={classes(styles.card, on && styles.on)}
+                      onClick={() => set({ algorithm: key })}
+                      onKeyDown={keys}
+                    >
+                      <span className={styles.name}>
+                        {label}
+                        <span className={styles.dot} aria-hidden />
+                      </span>
+                      <span className={styles.help}>{help}</span>
+                    </button>
+                  );
+                })}
+              </div>
+            </div>
+          ))}
+        </div>
       </div>
       {problem !== undefined && <p className={styles.problem}>{problem.message}</p>}
     </Section>

@@ -80,7 +80,7 @@ export function DataPart({ draft, set, resolved, library, problemAt }: PartProps
       <div className={styles.held}>
         <Field
           label="Held-out rows"
-          help="Never trained on; answered before the first and after the last step, to show what was gained."
+          help="Never trained on; measured before the first and after the last step, to show what was gained."
           {...fieldProps(problemAt, 'data.heldOut.dataset')}
         >
           {(ids) => (

@@ -62,7 +62,14 @@ export function Summary({
             {config === null ? (
               <p className={styles.quiet}>Choose a model and data first.</p>
             ) : estimate === undefined ? (
-              blocking.length === 0 && <Skeleton height={220} />
+              blocking.length === 0 && (
+                <>
+                  <p className={styles.quiet} role="status">
+                    Measuring memory and time with the engine…
+                  </p>
+                  <Skeleton height={200} />
+                </>
+              )
             ) : estimate.memory.total === 0 ? (
               <p className={styles.quiet}>Memory and time show once the problems are solved.</p>
             ) : (

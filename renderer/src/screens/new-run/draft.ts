@@ -183,11 +183,12 @@ const PARTS: Record<DataKind, readonly Part[]> = {
 /** Parts of a row that an algorithm reads. */
 export const partsOf = (algorithm: string): readonly Part[] => PARTS[kindOf(algorithm)];
 
-/** What an algorithm learns from, in the words of its card. */
-const NEEDS: Record<DataKind, string> = {
-  rollouts: 'needs prompts and a reward',
-  examples: 'needs answers to learn',
-  pairs: 'needs pairs of a better and a worse answer',
-  rated: 'needs answers marked good or bad',
-};
-export const needsOf = (algorithm: string): string => NEEDS[kindOf(algorithm)];
+const of = (kind: DataKind) => ALGORITHMS.filter((algorithm) => dataKindOf(algorithm) === kind);
+
+/** The algorithms by what they learn from, as they are offered. */
+export const LEARNS_FROM = [
+  { kind: 'rollouts', title: 'From rewards', needs: 'needs prompts and a reward' },
+  { kind: 'examples', title: 'From answers', needs: 'needs answers to learn' },
+  { kind: 'rated', title: 'From rated answers', needs: 'needs answers marked good or bad' },
+  { kind: 'pairs', title: 'From pairs', needs: 'needs a better and a worse answer to each prompt' },
+].map((each) => ({ ...each, algorithms: of(each.kind as DataKind) }));

@@ -1,33 +1,36 @@
-import { formatFixed, formatSigned, plural } from '../../components/format';
+import { heldOutMetricsOf, type Algorithm, type MetricInfo } from '../../../../shared/algorithms';
+import { plural } from '../../components/format';
+import { comparison } from '../../components/run-measures';
 import { Section } from '../../components/Screen';
 import type { RunView } from '../../data/run-store';
 import type { Run, RunStatus } from '../../data/runs';
 import styles from './HeldOut.module.css';
 
-const names: Record<string, string> = {
-  'held_out/sampled': 'Sampled at the run’s temperature',
-  'held_out/greedy': 'Greedy, the likeliest answer',
-  'held_out/nll': 'Loss per token',
-  'held_out/accuracy': 'Pairs told apart',
-  'held_out/margin': 'Margin of good over bad',
-};
-
 /** What rows that were never trained on scored before and after. */
-export function HeldOut({ run, view, status }: { run: Run; view: RunView; status: RunStatus }) {
+export function HeldOut({
+  run,
+  view,
+  status,
+  algorithm,
+}: {
+  run: Run;
+  view: RunView;
+  status: RunStatus;
+  algorithm: Algorithm;
+}) {
   const first = view.evaluations[0];
   const last = view.evaluations.length > 1 ? view.evaluations.at(-1) : undefined;
-  const keys =
-    first === undefined
-      ? []
-      : Object.keys(first.metrics).filter((key) => key.startsWith('held_out/') && key !== 'held_out/missing');
-  const rows =
-    keys.length > 0
-      ? keys.map((key) => ({ key, before: first!.metrics[key] ?? null, after: last?.metrics[key] ?? null }))
-      : [{ key: 'held_out/sampled', before: run.heldOut.before, after: run.heldOut.after }];
+  const measures = heldOutMetricsOf(algorithm);
+  // until the run's rows have come, its summary has the first measure
+  const rows = (first === undefined ? measures.slice(0, 1) : measures).map((info) => ({
+    info,
+    before: first === undefined ? run.heldOut.before : (first.metrics[info.key] ?? null),
+    after: first === undefined ? run.heldOut.after : (last?.metrics[info.key] ?? null),
+  }));
   const over = status === 'completed' || status === 'stopped';
   return (
     <Section
-      title="Held-out answers"
+      title="Held-out rows"
       hint={
         last === undefined
           ? over
@@ -38,28 +41,40 @@ export function HeldOut({ run, view, status }: { run: Run; view: RunView; status
     >
       <div className={styles.card}>
         {rows.map((row) => (
-          <div key={row.key} className={styles.row}>
-            <span className={styles.name}>{names[row.key] ?? row.key.replace('held_out/', '')}</span>
-            <span className={styles.scale} aria-hidden>
-              {row.before !== null && (
-                <i className={styles.before} style={{ width: `${share(row.before)}%` }} />
-              )}
-              {row.after !== null && <i className={styles.after} style={{ width: `${share(row.after)}%` }} />}
-            </span>
-            <span className={styles.value}>
-              <small>before</small> {formatFixed(row.before, 3)}
-            </span>
-            <span className={styles.value}>
-              <small>after</small> {formatFixed(row.after, 3)}
-            </span>
-            <span className={styles.change}>
-              {row.before !== null && row.after !== null ? formatSigned(row.after - row.before, 3) : ''}
-            </span>
-          </div>
+          <Measure key={row.info.key} {...row} />
         ))}
       </div>
     </Section>
   );
 }
 
-const share = (value: number) => Math.min(100, Math.max(0, value * 100));
+function Measure({ info, before, after }: { info: MetricInfo; before: number | null; after: number | null }) {
+  const shown = comparison(info, before, after);
+  const values = [before ?? 0, after ?? 0];
+  // a loss or a margin has no top: its larger value fills the bar
+  const full = Math.max(...values, info.unit === 'nats' ? 0 : 1);
+  const width = (value: number) => `${full > 0 ? (100 * value) / full : 0}%`;
+  return (
+    <div className={styles.row}>
+      <span className={styles.name} title={info.help}>
+        {info.label}
+        {info.unit === 'nats' && <small>nats</small>}
+      </span>
+      <span className={styles.scale} aria-hidden>
+        {Math.min(...values) >= 0 && (
+          <>
+            {before !== null && <i className={styles.before} style={{ width: width(before) }} />}
+            {after !== null && <i className={styles.after} style={{ width: width(after) }} />}
+          </>
+        )}
+      </span>
+      <span className={styles.value}>
+        <small>before</small> {shown.before}
+      </span>
+      <span className={styles.value}>
+        <small>after</small> {shown.after}
+      </span>
+      <span className={styles.change}>{shown.change}</span>
+    </div>
+  );
+}

@@ -39,8 +39,8 @@ export function Overview({
     <>
       <ProgressStrip run={run} status={status} view={view} store={store} />
       <RunNotes run={run} status={status} view={view} onEvents={() => set({ tab: 'log' })} />
-      {(view.evaluations.length > 0 || run.heldOut.before !== null) && (
-        <HeldOut run={run} view={view} status={status} />
+      {algorithm !== undefined && (view.evaluations.length > 0 || run.heldOut.before !== null) && (
+        <HeldOut run={run} view={view} status={status} algorithm={algorithm} />
       )}
       <Section
         title="Metrics"
@@ -64,9 +64,7 @@ export function Overview({
               status === 'failed' ? 'No step was finished' : 'The first point comes after the first step'
             }
           >
-            {view.phase === 'replaying'
-              ? 'Reading what is stored…'
-              : 'Curves of the reward, length, entropy and speed appear here.'}
+            {view.phase === 'replaying' ? 'Reading what is stored…' : 'Its curves appear here.'}
           </EmptyState>
         ) : search.view === 'table' ? (
           <MetricTable store={store} algorithm={algorithm} />

@@ -1,4 +1,5 @@
-import { formatCount, formatDuration, formatNumber } from '../../components/format';
+import { formatCount, formatDuration } from '../../components/format';
+import { headlineOf } from '../../components/run-measures';
 import { phrase } from '../../components/run-words';
 import { Progress } from '../../components/Progress';
 import type { RunStore, RunView } from '../../data/run-store';
@@ -22,7 +23,7 @@ export function ProgressStrip({
   const step = Math.max(view.lastStep, run.step);
   const steps = progress?.steps ?? run.steps;
   const ended = run.endedAt !== null && progress === null;
-  const headline = store.series.last(run.headline.key) ?? run.headline.value;
+  const headline = headlineOf(run, store.series.last(run.headline.key) ?? run.headline.value);
   return (
     <div className={styles.strip}>
       <div className={styles.now}>
@@ -40,10 +41,7 @@ export function ProgressStrip({
       </div>
       <dl className={styles.numbers}>
         <Number name="Step" value={`${formatCount(step)} / ${formatCount(steps)}`} wide />
-        <Number
-          name={run.headline.key === 'reward/mean' ? 'Reward' : 'Headline'}
-          value={formatNumber(headline)}
-        />
+        <Number name={headline.label} value={headline.text} />
         {!ended && (
           <Number
             name="Tokens/s"

@@ -19,12 +19,20 @@ const together: readonly {
   labels?: readonly string[];
 }[] = [
   { keys: ['reward/mean'], spread: 'reward/std', title: 'Reward, mean ± spread' },
+  { keys: ['preference/accuracy'] },
+  { keys: ['preference/margin'] },
+  {
+    keys: ['preference/chosen', 'preference/rejected'],
+    title: 'Implicit reward',
+    labels: ['good', 'bad'],
+  },
   { keys: ['train/nll'] },
   { keys: ['train/probability'] },
   { keys: ['rollout/length'] },
   { keys: ['reward/zero_variance'] },
   { keys: ['policy/entropy'] },
   { keys: ['policy/kl'] },
+  { keys: ['policy/kl_baseline'] },
   { keys: ['policy/clip_low', 'policy/clip_high'], title: 'Clip share', labels: ['below', 'above'] },
   { keys: ['rollout/truncated'] },
   {

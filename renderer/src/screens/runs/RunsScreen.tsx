@@ -2,10 +2,11 @@ import { Link, useNavigate } from '@tanstack/react-router';
 import { Plus } from 'lucide-react';
 import { algorithmByKey } from '../../../../shared/algorithms';
 import { Button, buttonClass } from '../../components/Button';
-import { formatBytes, formatCount, formatFixed, formatNumber } from '../../components/format';
+import { formatBytes, formatCount, unknown } from '../../components/format';
 import { TextInput } from '../../components/Input';
 import { CurvePicture } from '../../components/Pictures';
-import { change, statusWords } from '../../components/run-words';
+import { headlineOf, heldOutOf } from '../../components/run-measures';
+import { statusWords } from '../../components/run-words';
 import { Screen } from '../../components/Screen';
 import { Segmented } from '../../components/Segmented';
 import { Sparkline } from '../../components/Sparkline';
@@ -112,14 +113,14 @@ export function RunsScreen({ search }: { search: RunsSearch }) {
                 {
                   key: 'status',
                   header: 'Status',
-                  width: 124,
+                  width: 112,
                   cell: (run) => <Status {...statusWords[run.status]} small />,
                 },
                 {
                   key: 'step',
                   header: 'Steps',
                   numeric: true,
-                  width: 100,
+                  width: 88,
                   cell: (run) => `${formatCount(run.step)} / ${formatCount(run.steps)}`,
                 },
                 {
@@ -130,7 +131,7 @@ export function RunsScreen({ search }: { search: RunsSearch }) {
                     <Sparkline
                       points={run.headline.points}
                       height={20}
-                      label={`${run.headline.key} of ${run.name}`}
+                      label={`${headlineOf(run).label} of ${run.name}`}
                     />
                   ),
                 },
@@ -138,26 +139,25 @@ export function RunsScreen({ search }: { search: RunsSearch }) {
                   key: 'value',
                   header: 'Last',
                   numeric: true,
-                  width: 72,
-                  cell: (run) => formatNumber(run.headline.value),
+                  width: 112,
+                  cell: (run) =>
+                    run.headline.value === null ? (
+                      unknown
+                    ) : (
+                      <>
+                        {headlineOf(run).text}
+                        <div className={styles.measure} title={headlineOf(run).label}>
+                          {headlineOf(run).label}
+                        </div>
+                      </>
+                    ),
                 },
                 {
                   key: 'held-out',
                   header: 'Held out',
                   numeric: true,
-                  width: 150,
-                  cell: (run) =>
-                    run.heldOut.before === null ? (
-                      '–'
-                    ) : (
-                      <>
-                        {formatFixed(run.heldOut.before, 2)} →{' '}
-                        <span className={styles.after}>{formatFixed(run.heldOut.after, 2)}</span>{' '}
-                        <span className={styles.change}>
-                          {change(run.heldOut.before, run.heldOut.after) ?? ''}
-                        </span>
-                      </>
-                    ),
+                  width: 156,
+                  cell: (run) => <HeldOut run={run} />,
                 },
                 {
                   key: 'bytes',
@@ -181,5 +181,19 @@ export function RunsScreen({ search }: { search: RunsSearch }) {
         </>
       )}
     </Screen>
+  );
+}
+
+function HeldOut({ run }: { run: RunSummary }) {
+  const held = heldOutOf(run);
+  if (held === null) return unknown;
+  return (
+    <>
+      {held.before} → {held.after}
+      {held.change !== '' && <span className={styles.change}>{held.change}</span>}
+      <div className={styles.measure} title={held.label}>
+        {held.label}
+      </div>
+    </>
   );
 }

@@ -1,0 +1,47 @@
+import { algorithmByKey, heldOutMetricsOf, metricsOf, type MetricInfo } from '../../../shared/algorithms';
+import type { Run } from '../../../shared/contract/runs';
+import { formatSigned } from './format';
+import { metricFormat } from './metric-format';
+
+export interface Shown {
+  label: string;
+  /** Shares with their %. */
+  text: string;
+}
+
+/** The metric that stands for a run, in words. */
+export function headlineOf(run: Pick<Run, 'algorithm' | 'headline'>, value = run.headline.value): Shown {
+  const algorithm = algorithmByKey(run.algorithm);
+  const info = algorithm && metricsOf(algorithm).find(({ key }) => key === run.headline.key);
+  return info === undefined
+    ? { label: run.headline.key, text: metricFormat('')(value) }
+    : { label: info.label, text: withUnit(info, value) };
+}
+
+/** What rows never trained on showed before and after; null where nothing was measured. */
+export function heldOutOf({ algorithm, heldOut }: Pick<Run, 'algorithm' | 'heldOut'>) {
+  const known = algorithmByKey(algorithm);
+  if (heldOut.before === null || known === undefined) return null;
+  const [info] = heldOutMetricsOf(known);
+  return { label: info.label, ...comparison(info, heldOut.before, heldOut.after) };
+}
+
+/** Two measures of one metric, and what changed between them ('' where one is missing). */
+export function comparison(info: Pick<MetricInfo, 'unit'>, before: number | null, after: number | null) {
+  const format = metricFormat(info.unit);
+  const share = info.unit === '%';
+  return {
+    before: format(before),
+    after: withUnit(info, after),
+    change:
+      before === null || after === null
+        ? ''
+        : formatSigned((after - before) * (share ? 100 : 1), share ? 1 : 3),
+  };
+}
+
+/** Other units than % are said with the label, if at all. */
+function withUnit(info: Pick<MetricInfo, 'unit'>, value: number | null): string {
+  const text = metricFormat(info.unit)(value);
+  return info.unit === '%' && value !== null && !Number.isNaN(value) ? `${text}\u00a0%` : text;
+}
