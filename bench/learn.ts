@@ -6,7 +6,7 @@ import { readArguments } from '../electron/headless/command';
 import { openLocal } from '../electron/headless/local';
 import { showRun } from '../electron/headless/terminal-run';
 import type { Device } from '../native';
-import { demo } from '../shared/contract/demo';
+import { demo, learnsWith } from '../shared/contract/demo';
 import type { RunConfigInput } from '../shared/contract/runs';
 
 interface Case {
@@ -18,10 +18,9 @@ interface Case {
   margin: number;
 }
 
-const adapter = { loraRank: 16, loraAlpha: 32 };
-const rollouts = { steps: 80, prompts: 8, groupSize: 8, maxNewTokens: 64, learningRate: 2e-4, ...adapter };
-const rewarded = (params: Record<string, unknown> = {}): Case => ({
-  params: { ...rollouts, ...params },
+const rewarded = (algorithm: string, params: Record<string, unknown> = {}): Case & { algorithm: string } => ({
+  algorithm,
+  params: { ...learnsWith[algorithm], ...params },
   dataset: 'sums',
   measure: 'held_out/sampled',
   margin: 0.25,
@@ -29,40 +28,40 @@ const rewarded = (params: Record<string, unknown> = {}): Case => ({
 
 /** By algorithm, with a name of its own where one has several. */
 const CASES: Record<string, Case & { algorithm?: string }> = {
-  grpo: rewarded(),
-  'grpo cispo': { algorithm: 'grpo', ...rewarded({ objective: 'cispo' }) },
-  'grpo sapo': { algorithm: 'grpo', ...rewarded({ objective: 'sapo', normalisation: 'grpo' }) },
-  'grpo vespo': { algorithm: 'grpo', ...rewarded({ objective: 'vespo' }) },
-  gspo: rewarded({ minibatches: 4 }),
-  rloo: rewarded({ klInReward: 0 }),
-  reinforce_plus_plus: rewarded(),
+  grpo: rewarded('grpo'),
+  'grpo cispo': rewarded('grpo', { objective: 'cispo' }),
+  'grpo sapo': rewarded('grpo', { objective: 'sapo', normalisation: 'grpo' }),
+  'grpo vespo': rewarded('grpo', { objective: 'vespo' }),
+  gspo: rewarded('gspo'),
+  rloo: rewarded('rloo'),
+  reinforce_plus_plus: rewarded('reinforce_plus_plus'),
   sft: {
-    params: { epochs: 4, batchSize: 32, learningRate: 1e-3, maxTokens: 256, ...adapter },
+    params: learnsWith['sft']!,
     dataset: 'sums-pairs', // the better answers
     measure: 'held_out/nll',
     // the base model's is 0.031: it writes all but the carries
     margin: -0.02,
   },
   dpo: {
-    params: { epochs: 3, batchSize: 16, learningRate: 2e-4, maxTokens: 256, ...adapter },
+    params: learnsWith['dpo']!,
     dataset: 'sums-pairs',
     measure: 'held_out/accuracy',
     margin: 0.3,
   },
   simpo: {
-    params: { epochs: 3, batchSize: 16, learningRate: 2e-4, maxTokens: 256, ...adapter },
+    params: learnsWith['simpo']!,
     dataset: 'sums-pairs',
     measure: 'held_out/accuracy',
     margin: 0.3,
   },
   orpo: {
-    params: { epochs: 3, batchSize: 16, learningRate: 1e-3, maxTokens: 256, ...adapter },
+    params: learnsWith['orpo']!,
     dataset: 'sums-pairs',
     measure: 'held_out/accuracy',
     margin: 0.3,
   },
   kto: {
-    params: { epochs: 4, batchSize: 16, learningRate: 2e-4, maxTokens: 256, ...adapter },
+    params: learnsWith['kto']!,
     dataset: 'sums-rated',
     measure: 'held_out/margin',
     margin: 1,

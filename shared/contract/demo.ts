@@ -23,3 +23,19 @@ export const demo = {
   },
   checkpointEvery: 20,
 } as const satisfies RunConfigInput;
+
+const adapter = { loraRank: 16, loraAlpha: 32 };
+const rows = { epochs: 3, batchSize: 16, learningRate: 2e-4, maxTokens: 256, ...adapter };
+
+/** Settings under which the bundled model learns within minutes, by algorithm; `npm run bench -- learn` holds them to it. */
+export const learnsWith: Record<string, Record<string, unknown>> = {
+  grpo: demo.params,
+  gspo: { ...demo.params, minibatches: 4 },
+  rloo: { ...demo.params, klInReward: 0 },
+  reinforce_plus_plus: demo.params,
+  sft: { ...rows, epochs: 4, batchSize: 32, learningRate: 1e-3 },
+  dpo: rows,
+  simpo: rows,
+  orpo: { ...rows, learningRate: 1e-3 },
+  kto: { ...rows, epochs: 4 },
+};

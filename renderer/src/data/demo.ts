@@ -1,4 +1,4 @@
-import { demo } from '../../../shared/contract/demo';
+import { demo, learnsWith } from '../../../shared/contract/demo';
 import type { RunConfigInput } from '../../../shared/contract/runs';
 import type { Dataset, Model } from './library';
 
@@ -9,10 +9,10 @@ export function demoConfig(models: readonly Model[], datasets: readonly Dataset[
   return model?.state === 'ready' && dataset?.state === 'ready' ? demo : null;
 }
 
-/** Settings under which the bundled model learns within minutes; undefined for other models and algorithms. */
+/** Settings under which the bundled model learns within minutes; undefined for other models. */
 export function demoParams(
   model: string | undefined,
   algorithm: string,
 ): Record<string, unknown> | undefined {
-  return model === demo.model && algorithm === demo.algorithm ? { ...demo.params } : undefined;
+  return model === demo.model ? learnsWith[algorithm] : undefined;
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { ALGORITHMS, fields } from '../../../../shared/algorithms';
+import { algorithmByKey, ALGORITHMS, fields } from '../../../../shared/algorithms';
 import { RunConfig } from '../../../../shared/contract/runs';
 import { datasetsSample, modelsSample } from './testing/library';
 import { Draft, emptyDraft, fromConfig, resolve, suggested, toConfig } from './draft';
@@ -23,6 +23,15 @@ test.each(ALGORITHMS.map((algorithm) => [algorithm.key, algorithm] as const))(
     expect(Object.keys(config.params!)).toEqual(fields(algorithm).map((field) => field.key));
     expect(algorithm.params.safeParse(config.params).error).toBeUndefined();
     for (const field of fields(algorithm)) expect(field.help, field.key).not.toBe('');
+  },
+);
+
+test.each(ALGORITHMS.map((algorithm) => [algorithm.key]))(
+  'the bundled model gets settings for %s under which it learns, not those of a large model',
+  (key) => {
+    const params = suggested(key, { ...modelsSample[0]!, id: 'abacus' });
+    expect(params['learningRate']).toBeGreaterThanOrEqual(2e-4);
+    expect(algorithmByKey(key)!.params.safeParse(params).error).toBeUndefined();
   },
 );
 
