@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { ALGORITHMS, algorithmByKey, dataKindOf, fields, type DataKind } from '../../../../shared/algorithms';
+import { Mapping as Columns } from '../../../../shared/contract/datasets';
 import type { RunConfigInput } from '../../../../shared/contract/runs';
 import { demoParams } from '../../data/demo';
 import type { Dataset, Mapping, Model, Reward } from '../../data/library';
@@ -11,18 +12,7 @@ export const Draft = z.object({
   model: z.string().nullable(),
   dataset: z.string().nullable(),
   /** null: as the data set suggests. */
-  mapping: z
-    .object({
-      prompt: z.string().optional(),
-      completion: z.string().optional(),
-      chosen: z.string().optional(),
-      rejected: z.string().optional(),
-      label: z.string().optional(),
-      answer: z.string().optional(),
-      messages: z.string().optional(),
-      system: z.string().optional(),
-    })
-    .nullable(),
+  mapping: z.object(Columns.shape).nullable(),
   heldOut: z.string().nullable().optional(),
   heldOutRows: z.number(),
   reward: z.string().nullable(),
