@@ -15,9 +15,10 @@ afterEach(async () => {
   rmSync(home, { recursive: true });
 });
 
-const estimate = async (maxNewTokens: number) => {
+const estimate = async (maxNewTokens: number, more: Record<string, unknown> = {}) => {
   const run = grpoRun();
-  const found = await backend.client.runs.estimate({ ...run, params: { ...run.params, maxNewTokens } });
+  const params = { ...run.params, maxNewTokens, ...more };
+  const found = await backend.client.runs.estimate({ ...run, params });
   return { ...found, samplings: backend.engine.calls.generate };
 };
 
@@ -32,4 +33,11 @@ it('is kept where no answer was cut off, and where less is allowed', async () =>
   const { samplings } = await estimate(16);
   expect((await estimate(64)).samplings).toBe(samplings);
   expect((await estimate(1)).samplings).toBe(samplings);
+});
+
+it('says what it leaves out: further rounds of prompts', async () => {
+  expect((await estimate(16)).problems).toEqual([]);
+  expect((await estimate(16, { resample: 3 })).problems).toMatchObject([
+    { level: 'warning', path: 'params.resample', message: expect.stringContaining('up to 4 times') },
+  ]);
 });

@@ -112,6 +112,13 @@ export async function estimateRun(
         hint: 'Shorter answers, fewer prompts or a smaller model take less.',
       });
     }
+    if (needs.resample) {
+      problems.push({
+        level: 'warning',
+        path: 'params.resample',
+        message: `The time shown is that of one round of prompts; sampling may take up to ${needs.resample + 1} times as long.`,
+      });
+    }
     if (!rates.complete) {
       problems.push({
         level: 'warning',
