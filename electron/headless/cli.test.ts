@@ -143,7 +143,7 @@ describe('atelier', () => {
     [
       'a data set that is not there',
       good().replace('dataset: sums,', 'dataset: absent,'),
-      /no data set "absent".*atelier data add/s,
+      /no data set "absent".*npm run atelier -- data add/s,
     ],
     [
       'a setting out of range',
@@ -181,7 +181,7 @@ describe('atelier', () => {
     await said('held out, step 0');
     child.kill('SIGINT');
     const { code, error } = await ended;
-    const [, id] = /^\nGo on with: atelier run --resume (from-the-terminal-\w+)\n$/.exec(error)!;
+    const [, id] = /^\nGo on with: npm run atelier -- run --resume (from-the-terminal-\w+)\n$/.exec(error)!;
     expect(code).toBe(130);
     rmSync(join(home, 'runs', id!), { recursive: true });
   }, 120_000);
@@ -199,7 +199,7 @@ describe('atelier', () => {
       /waits for a decision: The reward failed for \d+ %.*no luck.*Step 1 was not learnt/s,
     );
     expect(run.code).toBe(1);
-    const command = /atelier (run --resume (flaky-\w+))/.exec(run.error)!;
+    const command = /npm run atelier -- (run --resume (flaky-\w+))/.exec(run.error)!;
     const again = await atelier(...command[1]!.split(' '));
     expect(again.error).toBe('');
     expect(again.out).toContain('completed:');
@@ -243,7 +243,13 @@ describe('atelier', () => {
     expect(said.code).toBe(0);
     expect(await atelier('export', 'absent-run')).toMatchObject({
       code: 1,
-      error: expect.stringContaining('absent-run'),
+      error: expect.stringContaining(id!),
     });
+    expect(await atelier('export', 'From the terminal')).toMatchObject({
+      code: 1,
+      error: expect.stringMatching(/There is no run "From the terminal"\.\n"npm run atelier -- runs"/),
+    });
+    const listed = await atelier('runs');
+    expect(listed.out).toMatch(new RegExp(`^${id!} +completed +3/3 `, 'm'));
   }, 300_000);
 });

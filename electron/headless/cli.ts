@@ -5,11 +5,13 @@ import { dataCommand } from './commands/data';
 import { exportCommand } from './commands/export';
 import { modelsCommand } from './commands/models';
 import { runCommand } from './commands/run';
+import { runsCommand } from './commands/runs';
 import { serveCommand } from './commands/serve';
-import type { Command } from './command';
+import { PROGRAM, type Command } from './command';
 
 const commands: Record<string, Command> = {
   run: runCommand,
+  runs: runsCommand,
   serve: serveCommand,
   chat: chatCommand,
   export: exportCommand,
@@ -19,11 +21,11 @@ const commands: Record<string, Command> = {
 };
 
 function help(): string {
-  const lines = Object.values(commands).map(
-    ({ usage, help: text }) => `  atelier ${usage.padEnd(44)} ${text}`,
-  );
+  const lines = Object.values(commands).map(({ usage, help: text }) => `  ${usage.padEnd(44)} ${text}`);
   return [
     'Atelier: local post-training of language models.',
+    '',
+    `${PROGRAM} COMMAND`,
     '',
     ...lines,
     '',
@@ -46,7 +48,7 @@ async function main(args: string[]): Promise<number> {
     return 2;
   }
   if (rest.includes('--help') || rest.includes('-h')) {
-    process.stdout.write(`atelier ${command.usage}\n${command.help}\n`);
+    process.stdout.write(`${PROGRAM} ${command.usage}\n${command.help}\n`);
     return 0;
   }
   return command.run(rest);

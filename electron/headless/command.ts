@@ -1,6 +1,10 @@
 import { parseArgs, type ParseArgsConfig } from 'node:util';
+import { Id } from '../../shared/contract/common';
 import { AtelierError } from '../../shared/rpc';
 import { chooseDevice, dataFolder } from '../backend/system';
+
+/** How a person calls a command here: hints can be copied as they stand. */
+export const PROGRAM = 'npm run atelier --';
 
 export interface Command {
   usage: string;
@@ -51,11 +55,17 @@ export function readNumber(option: string, text: string): number {
 export function refuseMore(positionals: string[], most: number, usage: string): void {
   const extra = positionals[most];
   if (extra === undefined) return;
-  throw new AtelierError('invalid_input', `"${extra}" is one argument too many.`, `atelier ${usage}`);
+  throw new AtelierError('invalid_input', `"${extra}" is one argument too many.`, `${PROGRAM} ${usage}`);
 }
 
 /** @throws AtelierError invalid_input with the usage */
 export function needed(value: string | undefined, what: string, usage: string): string {
   if (value !== undefined && value !== '') return value;
-  throw new AtelierError('invalid_input', `${what} is missing.`, `atelier ${usage}`);
+  throw new AtelierError('invalid_input', `${what} is missing.`, `${PROGRAM} ${usage}`);
+}
+
+/** An argument that names a run; the backend tells whether it is there. @throws AtelierError not_found */
+export function runId(text: string): string {
+  if (Id.safeParse(text).success) return text;
+  throw new AtelierError('not_found', `There is no run "${text}".`, `"${PROGRAM} runs" lists them.`);
 }

@@ -1,6 +1,7 @@
 import type { AtelierContract } from '../../shared/contract';
 import type { FollowItem, Progress, RunStatus } from '../../shared/contract/runs';
 import type { Client } from '../../shared/rpc';
+import { PROGRAM } from './command';
 
 const BAR = 24;
 /** Without a terminal a line each so many seconds. */
@@ -41,7 +42,7 @@ export interface RunView {
 export async function showRun(
   client: Client<AtelierContract>,
   id: string,
-  { resume = `atelier run --resume ${id}`, after = 0, screen = standardScreen }: RunView = {},
+  { resume = `${PROGRAM} run --resume ${id}`, after = 0, screen = standardScreen }: RunView = {},
 ): Promise<RunResult> {
   const { headline } = await client.runs.get({ id });
   const result: RunResult = {

@@ -1,6 +1,7 @@
 import { fork, type ChildProcess } from 'node:child_process';
 import { AtelierError } from '../../shared/rpc';
 import { makeSecret } from '../backend/transport';
+import { PROGRAM } from './command';
 import { entryFile } from '../supervise/entry-file';
 import { Supervisor, type Child, type SupervisorState } from '../supervise/supervisor';
 import type { FromChild, ToChild, WebOptions } from './web-messages';
@@ -87,7 +88,11 @@ export function startWebHost(options: WebHostOptions): Promise<WebHost> {
         onState?.(state);
         if (state.state === 'failed' && !started) {
           reject(
-            new AtelierError('unavailable', `The backend does not start: ${state.reason}.`, 'atelier check'),
+            new AtelierError(
+              'unavailable',
+              `The backend does not start: ${state.reason}.`,
+              `${PROGRAM} check`,
+            ),
           );
         }
       },

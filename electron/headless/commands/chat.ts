@@ -2,7 +2,7 @@ import { createInterface } from 'node:readline/promises';
 import type { AtelierContract } from '../../../shared/contract';
 import type { Message } from '../../../shared/contract/common';
 import type { Client } from '../../../shared/rpc';
-import { needed, readArguments, readNumber, refuseMore, type Command } from '../command';
+import { needed, readArguments, readNumber, refuseMore, runId, type Command } from '../command';
 import { openLocal } from '../local';
 
 interface Options {
@@ -35,7 +35,7 @@ export const chatCommand: Command = {
         model:
           values.run === undefined
             ? needed(values.model, '--model or --run', chatCommand.usage)
-            : (await local.client.runs.get({ id: values.run })).model,
+            : (await local.client.runs.get({ id: runId(values.run) })).model,
         adapter:
           values.run === undefined
             ? null

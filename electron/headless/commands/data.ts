@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { AtelierError } from '../../../shared/rpc';
-import { needed, readArguments, refuseMore, type Command } from '../command';
+import { PROGRAM, needed, readArguments, refuseMore, type Command } from '../command';
 import { openLocal } from '../local';
 import { bytes, table } from '../table';
 
@@ -36,7 +36,7 @@ export const dataCommand: Command = {
         return 0;
       }
       if (verb !== 'list')
-        throw new AtelierError('invalid_input', `"${verb}" is not known.`, `atelier ${dataCommand.usage}`);
+        throw new AtelierError('invalid_input', `"${verb}" is not known.`, `${PROGRAM} ${dataCommand.usage}`);
       const all = await datasets.list({});
       process.stdout.write(
         values.json

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import { needed, readArguments, readNumber, refuseMore, type Command } from '../command';
+import { needed, readArguments, readNumber, refuseMore, runId, type Command } from '../command';
 import { openLocal } from '../local';
 
 export const exportCommand: Command = {
@@ -11,7 +11,7 @@ export const exportCommand: Command = {
       to: { type: 'string' },
     });
     refuseMore(positionals, 1, exportCommand.usage);
-    const id = needed(positionals[0], 'RUN', exportCommand.usage);
+    const id = runId(needed(positionals[0], 'RUN', exportCommand.usage));
     const local = await openLocal({ home, device });
     try {
       for await (const item of local.client.runs.export({

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { AtelierError } from '../../../shared/rpc';
-import { needed, readArguments, refuseMore, type Command } from '../command';
+import { PROGRAM, needed, readArguments, refuseMore, type Command } from '../command';
 import { openLocal } from '../local';
 import { bytes, table } from '../table';
 
@@ -36,7 +36,11 @@ export const modelsCommand: Command = {
         return 0;
       }
       if (verb !== 'list')
-        throw new AtelierError('invalid_input', `"${verb}" is not known.`, `atelier ${modelsCommand.usage}`);
+        throw new AtelierError(
+          'invalid_input',
+          `"${verb}" is not known.`,
+          `${PROGRAM} ${modelsCommand.usage}`,
+        );
       const all = await models.list({});
       process.stdout.write(
         values.json

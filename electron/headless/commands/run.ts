@@ -4,7 +4,7 @@ import type { AtelierContract } from '../../../shared/contract';
 import { RunConfig } from '../../../shared/contract/runs';
 import { AtelierError, parseInput, type Client } from '../../../shared/rpc';
 import { dataFolder } from '../../backend/system';
-import { needed, readArguments, readPort, refuseMore, type Command } from '../command';
+import { needed, PROGRAM, readArguments, readPort, refuseMore, runId, type Command } from '../command';
 import { openLocal, work } from '../local';
 import { showRun } from '../terminal-run';
 
@@ -16,7 +16,7 @@ export const runCommand: Command = {
       port: { type: 'string' },
       resume: { type: 'string' },
     });
-    const begin = await chooseRun(positionals, values.resume);
+    const begin = await chooseRun(positionals, values.resume && runId(values.resume));
     const local = await openLocal({ home, device, port: readPort(values.port, 0) });
     let resume = '';
     const follow = async () => {
@@ -51,7 +51,7 @@ async function chooseRun(positionals: string[], resume: string | undefined): Pro
     throw new AtelierError(
       'invalid_input',
       `${positionals[0]} and --resume ${resume}: a run goes on with its own configuration.`,
-      `atelier ${runCommand.usage}`,
+      `${PROGRAM} ${runCommand.usage}`,
     );
   }
   return async (client) => {
@@ -67,15 +67,16 @@ async function chooseRun(positionals: string[], resume: string | undefined): Pro
 
 function resumeCommand(id: string, home: string): string {
   const place = home === dataFolder() ? '' : ` --home ${/\s/.test(home) ? JSON.stringify(home) : home}`;
-  return `atelier run --resume ${id}${place}`;
+  return `${PROGRAM} run --resume ${id}${place}`;
 }
 
 const WAYS: Record<string, string> = {
-  model: '"atelier models" lists models, "atelier models add PATH" adds one.',
-  data: '"atelier data" lists data sets, "atelier data add FILE" adds one.',
+  model: `"${PROGRAM} models" lists models, "${PROGRAM} models add PATH" adds one.`,
+  data: `"${PROGRAM} data" lists data sets, "${PROGRAM} data add FILE" adds one.`,
   reward: 'Rewards of the app go by their id; { code: ... } holds one of its own.',
 };
-const EXAMPLE = 'New run in the app ("atelier serve") shows a whole configuration as YAML.';
+const EXAMPLE =
+  'New run in the app shows a whole configuration as YAML; the folder of each run has its own, config.yaml.';
 
 /** Adds what a person at a terminal can do, where the error does not say it. */
 function advise(error: unknown): never {

@@ -29,7 +29,7 @@ export async function sessionToken(): Promise<string> {
     match === null
       ? 'This page has no code to connect with.'
       : 'The code in the address was used already, or is too old.',
-    'Open the address that `atelier serve` printed, or run `atelier serve --open` again for a new one.',
+    'Open the address that the server printed, or start it again for a new one.',
   );
 }
 

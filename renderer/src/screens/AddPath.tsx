@@ -102,8 +102,8 @@ function Browser({ kind, busy, onChoose }: { kind: Kind; busy: boolean; onChoose
   if (roots.data.length === 0) {
     return (
       <EmptyState compact title="No folder is open to this page">
-        Start the server with one: <code>atelier serve --models DIR</code>. Only what lies under it can be
-        browsed and added.
+        Start the server with one: <code>npm run atelier -- serve --models DIR</code>. Only what lies under it
+        can be browsed and added.
       </EmptyState>
     );
   }

@@ -170,7 +170,7 @@ function Yaml({ config }: { config: RunConfigInput | null }) {
   return (
     <>
       <p className={styles.quiet}>
-        Saved to a file, <code>atelier run FILE</code> does the same.
+        Saved to a file, <code>npm run atelier -- run FILE</code> does the same.
       </p>
       <Snippet label="YAML" text={yaml.data.yaml} />
     </>
