@@ -130,7 +130,8 @@ function describe(metrics: Record<string, number>): string {
 
 export function statusLine(progress: Progress, headline: string, metrics: Record<string, number>): string {
   const { phase, step, steps, done, total, tokensPerSecond, etaSeconds } = progress;
-  const share = steps === 0 ? 0 : Math.min(1, Math.max(0, step - 1 + (total > 0 ? done / total : 0)) / steps);
+  const inStep = phase === 'finishing' ? 1 : total > 0 ? done / total : 0;
+  const share = steps === 0 ? 0 : Math.min(1, Math.max(0, step - 1 + inStep) / steps);
   const filled = Math.round(share * BAR);
   const value = metrics[headline];
   return [

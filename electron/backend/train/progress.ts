@@ -19,6 +19,7 @@ export class ProgressMeter {
     const changed = this.#last?.phase !== phase || this.#last.step !== step || done >= total;
     if (!changed && now - this.#lastAt < MIN_INTERVAL_MS) return;
     this.#lastAt = now;
+    const stepsLeft = phase === 'finishing' ? 0 : Math.max(0, this.steps - step + 1);
     this.#last = {
       kind: 'progress',
       phase,
@@ -27,8 +28,7 @@ export class ProgressMeter {
       done,
       total,
       tokensPerSecond: this.#tokensPerSecond,
-      etaSeconds:
-        this.#secondsPerStep === null ? null : this.#secondsPerStep * Math.max(0, this.steps - step + 1),
+      etaSeconds: this.#secondsPerStep === null ? null : this.#secondsPerStep * stepsLeft,
     };
     this.report(this.#last);
   }
