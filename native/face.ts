@@ -138,6 +138,9 @@ export interface Rows {
 
 export type FinishReason = 'stop' | 'length' | 'cancelled';
 
+/** Default of `maxRows`; as infer/generate.h has it. */
+export const ROWS_AT_ONCE = 256;
+
 export interface GenerateRequest {
   model: ModelId;
   /** null: the base model alone. */
@@ -160,7 +163,7 @@ export interface GenerateRequest {
   seed: number;
   /** [prompts * samplesPerPrompt], each below 2^32; default 0, 1, 2 ... */
   rolloutIds?: Uint32Array;
-  /** Rows decoded at once at most; the rest wait their turn. Default: 256; fewer where memory does not hold them. */
+  /** Rows decoded at once at most; the rest wait their turn. Default: ROWS_AT_ONCE; fewer where memory does not hold them. */
   maxRows?: number;
 }
 

@@ -18,20 +18,24 @@ const rates: Rates = {
   adapterPerRank: 1000,
 };
 
-function costs(key: string, params: object, heldOut = 0) {
+function costs(key: string, params: object, heldOut = 0, more: Partial<Rates> = {}) {
   const algorithm = algorithmByKey(key)!;
   const parsed = algorithm.params.parse(params);
   const needs = algorithm.needs(parsed);
-  return costsOf({ weightBytes: 1e6 }, rates, {
-    needs,
-    rowTokens: 100,
-    forwards: extraForwards(needs, algorithm.losses(parsed).policy),
-    rank: 8,
-    steps: 10,
-    heldOut,
-    microTokens: 4096,
-    keepCheckpoints: 2,
-  });
+  return costsOf(
+    { weightBytes: 1e6 },
+    { ...rates, ...more },
+    {
+      needs,
+      rowTokens: 100,
+      forwards: extraForwards(needs, algorithm.losses(parsed).policy),
+      rank: 8,
+      steps: 10,
+      heldOut,
+      microTokens: 4096,
+      keepCheckpoints: 2,
+    },
+  );
 }
 
 /** Seconds of a step in forwards and backwards of one row: a forward alone is a third. */
@@ -60,4 +64,22 @@ it('rollouts cost their sampling, each pass, and the policies that they are comp
   expect(seconds('grpo', { correction: 'masked', beta: 0.1 })).toBeCloseTo(plain + (2 * once) / 3, 9);
   expect(seconds('rloo')).toBeCloseTo(plain + once / 3, 9);
   expect(seconds('rloo', { klInReward: 0 })).toBeCloseTo(plain, 9);
+});
+
+it('a step of more answers than are decoded at once takes their time, and no more memory', () => {
+  const of = (prompts: number) => costs('grpo', { prompts, groupSize: 8, maxNewTokens: 64 });
+  const [some, many] = [of(32), of(64)];
+  expect(many.memory.cache).toBe(some.memory.cache);
+  expect(some.memory.cache).toBeCloseTo(256 * 120 * rates.samplingPerToken, 6);
+  // 512 answers of 10 tokens: at least 20 decoding steps
+  expect(many.secondsPerStep - 2 * some.secondsPerStep).toBeCloseTo(-20 * rates.decodeFixed, 9);
+});
+
+it('a run cannot do without weights, adapter, training and one answer; the other answers may wait', () => {
+  const { memory, leastBytes } = costs('grpo', { prompts: 64, groupSize: 8, maxNewTokens: 64 });
+  expect(memory.total).toBeCloseTo(1e6 + 8000 * 12 + 4096 * rates.trainingPerToken, 6);
+  expect(leastBytes).toBeCloseTo(memory.total, 6);
+  const wide = costs('grpo', { prompts: 64, groupSize: 8, maxNewTokens: 64 }, 0, { samplingPerToken: 1e6 });
+  expect(wide.memory.total).toBeCloseTo(1e6 + 8000 * 12 + 256 * 120 * 1e6, 0);
+  expect(wide.leastBytes).toBeCloseTo(1e6 + 8000 * 12 + 120 * 1e6, 0);
 });

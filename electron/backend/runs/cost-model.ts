@@ -1,4 +1,4 @@
-import type { ModelInfo } from '../../../native/face';
+import { ROWS_AT_ONCE, type ModelInfo } from '../../../native/face';
 import type { Needs } from '../../../shared/algorithms';
 import type { Estimate } from '../../../shared/contract/runs';
 import type { Rates } from '../train';
@@ -17,7 +17,13 @@ export interface RunShape {
   keepCheckpoints: number;
 }
 
-type Costs = Pick<Estimate, 'memory' | 'secondsPerStep' | 'totalSeconds' | 'diskBytes' | 'rollouts'>;
+interface Costs extends Pick<
+  Estimate,
+  'memory' | 'secondsPerStep' | 'totalSeconds' | 'diskBytes' | 'rollouts'
+> {
+  /** Memory without which the run cannot go on: answers that do not fit beside the others wait. */
+  leastBytes: number;
+}
 
 /** Time, memory and disk of a run from the model's measured rates. Pure arithmetic: moves with every field. */
 export function costsOf(model: Pick<ModelInfo, 'weightBytes'>, rates: Rates, shape: RunShape): Costs {
@@ -33,7 +39,8 @@ export function costsOf(model: Pick<ModelInfo, 'weightBytes'>, rates: Rates, sha
 
   const sampling = (prompts: number, answers: number) =>
     prompts * shape.rowTokens * rates.prefillPerToken +
-    longest * rates.decodeFixed +
+    // those beyond what is decoded at once follow as others end
+    Math.max(longest, (answers * length) / ROWS_AT_ONCE) * rates.decodeFixed +
     answers * length * rates.decodePerRow;
   const training = trainRows * rowTokens * rates.trainPerToken * needs.passes;
   // a forward is about a third of forward and backward
@@ -55,20 +62,23 @@ export function costsOf(model: Pick<ModelInfo, 'weightBytes'>, rates: Rates, sha
   const weights = model.weightBytes;
   const adapter = adapterParameters * 4;
   const optimizer = adapterParameters * 8;
-  const cache = rollouts * (shape.rowTokens + longest) * rates.samplingPerToken;
+  const answer = (shape.rowTokens + longest) * rates.samplingPerToken;
+  const cache = Math.min(rollouts, ROWS_AT_ONCE) * answer;
   const padded =
     trainRows * Math.max(rowTokens, Math.min(shape.rowTokens + longest, needs.maxTokens ?? Infinity));
   const train = Math.min(padded / needs.minibatches, shape.microTokens) * rates.trainingPerToken;
   // sampling and training take turns: what training needs beyond sampling is added
   const activations = Math.max(0, train - cache);
+  const fixed = weights + adapter + optimizer;
   return {
+    leastBytes: fixed + Math.max(train, Math.min(cache, answer)),
     memory: {
       weights,
       adapter,
       optimizer,
       cache,
       activations,
-      total: weights + adapter + optimizer + cache + activations,
+      total: fixed + cache + activations,
     },
     secondsPerStep,
     totalSeconds: steps * secondsPerStep + evaluation,

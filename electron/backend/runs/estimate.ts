@@ -30,6 +30,7 @@ export async function estimateRun(
   const availableBytes = stats.memoryLimitBytes;
   if (!checked) return { ...nothing, availableBytes, problems };
   const { model, needs, algorithm, params } = checked;
+  const program = algorithm.losses(params).policy;
   let data;
   try {
     data = (await prepareData(config, checked, options.sources, PROBE_ROWS)).data;
@@ -57,6 +58,8 @@ export async function estimateRun(
       algorithm.key,
       needs.temperature,
       params.loraTargets,
+      // these look at the whole step first, with a forward of their own
+      program.nodes.some(({ op }) => op === 'quantile' || op === 'sort'),
       JSON.stringify(config.data.mapping),
       // half or twice as many rows still scale; more is measured anew
       Math.round(Math.log2(needs.prompts * needs.groupSize)),
@@ -94,22 +97,28 @@ export async function estimateRun(
       probing.catch(() => known.delete(key));
     }
     const rates = await known.get(key)!;
-    const costs = costsOf(lease.model, rates, {
+    const { leastBytes, ...costs } = costsOf(lease.model, rates, {
       needs,
       rowTokens: meanTokens(data),
-      forwards: extraForwards(needs, algorithm.losses(params).policy),
+      forwards: extraForwards(needs, program),
       rank: params.loraRank,
       steps: algorithm.steps(params, await countRows(config, checked, options)),
       heldOut: data.heldOut.length,
       microTokens: await chooseMicroTokens(engine, lease.model),
       keepCheckpoints: options.settings.values.keepCheckpoints,
     });
-    if (costs.memory.total > availableBytes) {
+    if (leastBytes > availableBytes) {
       problems.push({
         level: 'error',
         path: 'params',
-        message: `It needs about ${gb(costs.memory.total)}; the engine may use ${gb(availableBytes)}.`,
+        message: `It needs at least about ${gb(leastBytes)}; the engine may use ${gb(availableBytes)}.`,
         hint: 'Shorter answers, fewer prompts or a smaller model take less.',
+      });
+    } else if (costs.memory.total > availableBytes) {
+      problems.push({
+        level: 'warning',
+        path: 'params',
+        message: `All answers of a step at once need about ${gb(costs.memory.total)}; the engine may use ${gb(availableBytes)}: some wait, and sampling takes longer than shown.`,
       });
     }
     if (needs.resample) {

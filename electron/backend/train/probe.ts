@@ -1,4 +1,10 @@
-import type { AdapterId, Engine, ModelInfo, OptimizerId } from '../../../native/face';
+import {
+  ROWS_AT_ONCE,
+  type AdapterId,
+  type Engine,
+  type ModelInfo,
+  type OptimizerId,
+} from '../../../native/face';
 import {
   ADAMW,
   LORA_TARGETS,
@@ -167,7 +173,8 @@ async function sample(request: ProbeRequest, adapter: AdapterId, signal: AbortSi
       complete,
       trainedShare: use.filter((u) => u === 'train').length / use.length,
       samplingPerToken:
-        Math.max(0, peak - before) / (lengths.length * (promptTokens / prompts.length + steps)),
+        Math.max(0, peak - before) /
+        (Math.min(lengths.length, ROWS_AT_ONCE) * (promptTokens / prompts.length + steps)),
     },
     rows: full.rows.map((row, k): TrainRow => {
       const prompt = prompts[row.prompt]!.ids;
