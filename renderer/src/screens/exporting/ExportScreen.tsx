@@ -1,4 +1,5 @@
 import { Link, useNavigate } from '@tanstack/react-router';
+import { useEffect } from 'react';
 import { buttonClass } from '../../components/Button';
 import { Field } from '../../components/Field';
 import { formatFixed } from '../../components/format';
@@ -61,6 +62,12 @@ function Chooser({ adapters, search }: { adapters: readonly Adapter[]; search: E
   const run = search.run ?? runs[0]![0];
   const ofRun = adapters.filter((adapter) => adapter.run === run).toSorted((a, b) => b.step - a.step);
   const chosen = ofRun.find((adapter) => adapter.checkpoint === search.checkpoint) ?? ofRun[0];
+  // a run at work saves checkpoints, and others end: what was chosen stays chosen
+  const checkpoint = chosen?.checkpoint;
+  useEffect(() => {
+    if (checkpoint !== undefined && (search.run !== run || search.checkpoint !== checkpoint))
+      void navigate({ to: '/export', search: { run, checkpoint }, replace: true });
+  }, [navigate, search.run, search.checkpoint, run, checkpoint]);
   return (
     <div className={styles.narrow}>
       <Section title="What">

@@ -10,6 +10,7 @@ import { RemoveDialog } from '../../components/RemoveDialog';
 import { Screen } from '../../components/Screen';
 import { ErrorState } from '../../components/States';
 import { Tag } from '../../components/Tag';
+import { useStored } from '../../data/draft';
 import { asFailure } from '../../data/failure';
 import { useRemove, useRewards, type Reward } from '../../data/library';
 import { useCodeCheck, useSaveReward } from '../../data/reward-test';
@@ -40,7 +41,16 @@ export function RewardScreen({ id, search }: { id: string; search: RewardSearch 
 
 function Editor({ saved, search }: { saved: Reward | null; search: RewardSearch }) {
   const navigate = useNavigate();
-  const [code, setCode] = useState(saved?.code ?? firstReward);
+  const start = saved?.code ?? firstReward;
+  const [code, keep, forget] = useStored<string>(
+    `atelier.reward.${saved?.id ?? 'new'}`,
+    () => start,
+    (value) => (typeof value === 'string' ? value : null),
+  );
+  const setCode = (next: string) => {
+    keep(next);
+    if (next === start) forget();
+  };
   const [checked, setChecked] = useState(code);
   const [naming, setNaming] = useState(false);
   const [removing, setRemoving] = useState(false);
@@ -60,6 +70,7 @@ function Editor({ saved, search }: { saved: Reward | null; search: RewardSearch 
       { name, code, ...(asId === undefined ? {} : { id: asId }) },
       {
         onSuccess: (reward) => {
+          forget();
           setNaming(false);
           if (reward.id !== saved?.id)
             void navigate({ to: '/rewards/$id', params: { id: reward.id }, search, replace: saved === null });
@@ -85,6 +96,11 @@ function Editor({ saved, search }: { saved: Reward | null; search: RewardSearch 
       }
       actions={
         <>
+          {code !== start && (
+            <Button kind="quiet" onClick={() => setCode(start)}>
+              Discard changes
+            </Button>
+          )}
           {own && (
             <Button kind="quiet" onClick={() => setRemoving(true)}>
               Delete…
@@ -149,7 +165,14 @@ function Editor({ saved, search }: { saved: Reward | null; search: RewardSearch 
         busy={remove.isPending}
         failure={remove.isError ? asFailure(remove.error) : null}
         onClose={() => setRemoving(false)}
-        onRemove={() => remove.mutate(saved!.id, { onSuccess: () => void navigate({ to: '/rewards' }) })}
+        onRemove={() =>
+          remove.mutate(saved!.id, {
+            onSuccess: () => {
+              forget();
+              void navigate({ to: '/rewards' });
+            },
+          })
+        }
       />
     </Screen>
   );

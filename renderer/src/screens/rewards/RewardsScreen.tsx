@@ -1,6 +1,7 @@
 import { Link } from '@tanstack/react-router';
 import { Plus } from 'lucide-react';
 import { buttonClass } from '../../components/Button';
+import { unknown } from '../../components/format';
 import { Screen } from '../../components/Screen';
 import { EmptyState, ErrorState, SkeletonRows } from '../../components/States';
 import { ListPicture } from '../../components/Pictures';
@@ -71,7 +72,7 @@ export function RewardsScreen() {
               header: 'Changed',
               numeric: true,
               width: 120,
-              cell: (reward) => <Time at={reward.updatedAt} />,
+              cell: (reward) => (reward.source === 'user' ? <Time at={reward.updatedAt} /> : unknown),
             },
           ]}
         />

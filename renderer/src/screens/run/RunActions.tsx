@@ -12,8 +12,9 @@ import { useRunAction, type Run, type RunStatus } from '../../data/runs';
 export function RunActions({ run, status }: { run: Run; status: RunStatus }) {
   const action = useRunAction(run.id);
   const navigate = useNavigate();
-  const [asking, setAsking] = useState<'stop' | 'remove' | null>(null);
+  const [asking, setAsking] = useState<'stop' | 'leave' | 'remove' | null>(null);
   const pending = action.isPending ? action.variables : undefined;
+  const waits = status === 'paused' || status === 'interrupted';
   const going = status === 'running' || status === 'preparing';
   const over =
     status === 'completed' ||
@@ -29,9 +30,9 @@ export function RunActions({ run, status }: { run: Run; status: RunStatus }) {
           Pause
         </Button>
       )}
-      {(status === 'paused' || status === 'interrupted') && (
+      {(waits || status === 'stopped' || status === 'failed') && (
         <Button
-          kind="primary"
+          kind={waits ? 'primary' : 'secondary'}
           icon={<Play />}
           busy={pending === 'resume'}
           onClick={() => action.mutate('resume')}
@@ -44,7 +45,7 @@ export function RunActions({ run, status }: { run: Run; status: RunStatus }) {
           Stop and save
         </Button>
       )}
-      {status === 'queued' && <Button onClick={() => setAsking('stop')}>Leave the queue</Button>}
+      {status === 'queued' && <Button onClick={() => setAsking('leave')}>Leave the queue</Button>}
       {(status === 'completed' || status === 'stopped' || status === 'paused') && (
         <>
           <Link to="/chat" search={{ model: run.model, run: run.id }} className={buttonClass()}>
@@ -66,13 +67,14 @@ export function RunActions({ run, status }: { run: Run; status: RunStatus }) {
       )}
 
       <Dialog
-        open={asking === 'stop'}
+        // a run whose turn comes meanwhile is asked about anew
+        open={status === 'queued' ? asking === 'leave' : asking === 'stop' && !over}
         onClose={() => setAsking(null)}
         title={status === 'queued' ? 'Leave the queue?' : 'Stop this run and save it?'}
         description={
           status === 'queued'
             ? 'The run has not begun; it is listed as stopped.'
-            : 'The step at hand is finished, and what was learnt is saved as a checkpoint that you can chat with and export. A stopped run cannot go on; pause it for that.'
+            : 'What was learnt until now is saved as a checkpoint that you can chat with and export. The run can be resumed from there.'
         }
         footer={
           <>

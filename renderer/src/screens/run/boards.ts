@@ -37,7 +37,7 @@ const together: readonly {
   { keys: ['rollout/truncated'] },
   {
     keys: ['perf/rollout_tokens_per_s', 'perf/train_tokens_per_s'],
-    title: 'Throughput',
+    title: 'Speed',
     labels: ['sampling', 'training'],
   },
   { keys: ['perf/step_seconds'] },
