@@ -111,6 +111,13 @@ test('a run is renamed in its header', async ({ page, fixtures }) => {
   await expect(page.getByRole('link', { name: 'Mails, first try' })).toBeVisible();
 });
 
+for (const id of ['many-steps', 'short-answers'])
+  test(`a run that was stopped or failed goes on from its header: ${id}`, async ({ page, fixtures }) => {
+    await page.goto((await fixtures('full')).address(`/runs/${id}`));
+    await page.getByRole('button', { name: 'Resume' }).press('Enter');
+    await expect(page.getByRole('dialog')).toHaveCount(0);
+  });
+
 test('a problem names its field and leads to it', async ({ page, fixtures }) => {
   await page.goto((await fixtures('full')).address('/new'));
   await page.getByLabel('Learning rate').fill('0.5');
