@@ -227,6 +227,22 @@ describe('the queue', () => {
   });
 });
 
+it('a stopped run goes on where it was stopped', async () => {
+  const { engine, there, release } = heldAt(2 + 5);
+  await reopen({ engine });
+  const { id } = await backend.client.runs.start(grpoRun());
+  await there;
+  await backend.client.runs.stop({ id });
+  release();
+  await until(backend.client.runs.follow({ id }), isStatus('stopped'));
+  await until(backend.client.runs.follow({ id }), () => false);
+  await backend.client.runs.resume({ id });
+  const items = await until(backend.client.runs.follow({ id }), isStatus('completed', 'failed'));
+  expect(items.at(-1)).toMatchObject({ status: 'completed' });
+  expect(items.filter((item) => item.kind === 'step')).toHaveLength(8);
+  expect(engine.calls.step).toBe(8);
+});
+
 describe('after the backend ended', () => {
   async function startAndClose(): Promise<string> {
     const { engine, there, release } = heldAt(2 + 5);
