@@ -7,7 +7,7 @@ import { runParts } from './parts.mjs';
 import { runTask } from './setup/exec.mjs';
 import { SetupError } from './setup/log.mjs';
 import { root } from './setup/paths.mjs';
-import { everything } from './setup/set-up.mjs';
+import { app, everything } from './setup/set-up.mjs';
 import { start } from './start.mjs';
 
 const tests = ['native', 'unit', 'e2e'];
@@ -24,14 +24,14 @@ function chosen(names, rest) {
 }
 
 const node = (file) => ({
-  needs: everything,
+  needs: app,
   run: ({ device, rest }) =>
     runTask(process.execPath, [join(root, file), ...rest], { ATELIER_DEVICE: device }),
 });
 
 /** A TypeScript program that is no part of the product: run from its source, without the page. */
-const source = (file) => ({
-  needs: ['packages', 'native', 'bundles', 'device'],
+const source = (file, ...more) => ({
+  needs: ['packages', 'native', 'bundles', 'device', ...more],
   run: ({ device, rest }) => {
     if (!existsSync(join(root, file))) throw new SetupError(`${file} is not there.`);
     return runTask(process.execPath, ['--import', 'tsx', join(root, file), ...rest], {
@@ -42,8 +42,8 @@ const source = (file) => ({
 
 export const tasks = {
   setup: { needs: everything, run: async () => 0 },
-  build: { needs: ['packages', 'native', 'page', 'bundles'], run: async () => 0 },
-  start: { needs: everything, run: start },
+  build: { needs: ['packages', 'native', 'native-tests', 'page', 'bundles'], run: async () => 0 },
+  start: { needs: app, run: start },
   atelier: node('dist/headless/cli.js'),
   demo: node('dist/headless/demo.js'),
   test: {
@@ -67,16 +67,16 @@ export const tasks = {
   'check:mac': { needs: ['packages'], run: ({ device }) => runParts(['mac'], device) },
   format: { needs: ['packages'], run: () => formatAll().then(() => 0) },
   'test:native': {
-    needs: ['packages', 'native'],
+    needs: ['packages', 'native-tests'],
     run: ({ device, rest }) => runParts(['native'], device, rest),
   },
-  'test:real': source('test/real/main.ts'),
-  'test:peft': source('test/peft/main.ts'),
-  conformance: source('conformance/run.ts'),
+  'test:real': source('test/real/main.ts', 'native-tests'),
+  'test:peft': source('test/peft/main.ts', 'native-tests'),
+  conformance: source('conformance/run.ts', 'native-tests'),
   bench: source('bench/run.ts'),
-  'gpu-proof': source('test/gpu/main.ts'),
+  'gpu-proof': source('test/gpu/main.ts', 'native-tests'),
   'make-model': source('resources/recipe/main.ts'),
-  package: { needs: everything, run: makePackage },
+  package: { needs: app, run: makePackage },
 };
 
 function chosenFirst(names, rest, device) {

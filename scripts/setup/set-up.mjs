@@ -8,9 +8,15 @@ import { buildDir } from './paths.mjs';
 import { buildSqlite, installPackages } from './packages.mjs';
 import { dropPartialUnpackings } from './wheels.mjs';
 
-/** @typedef {'packages' | 'native' | 'page' | 'bundles' | 'device'} Need `device`: what running on it takes */
+/**
+ * @typedef {'packages' | 'native' | 'native-tests' | 'page' | 'bundles' | 'device'} Need `native`: the addon;
+ * `device`: what running on it takes
+ */
 
-export const everything = ['packages', 'native', 'page', 'bundles', 'device'];
+/** What the app takes. @type {Need[]} */
+export const app = ['packages', 'native', 'page', 'bundles', 'device'];
+/** @type {Need[]} */
+export const everything = [...app, 'native-tests'];
 
 /**
  * Does what is missing of `needs` for a device; safe to repeat and to interrupt at any place.
@@ -24,7 +30,8 @@ export async function setUp(device, needs) {
     await installPackages();
     // SQLite is one long compilation on one core; the engine takes the others.
     const jobs = [buildSqlite()];
-    if (needs.includes('native')) jobs.push(buildNative(device, tools));
+    const tests = needs.includes('native-tests');
+    if (tests || needs.includes('native')) jobs.push(buildNative(device, tools, { tests }));
     if (needs.includes('page')) jobs.push(buildPage());
     if (needs.includes('bundles')) jobs.push(buildBundles());
     const failed = (await Promise.allSettled(jobs)).filter(({ status }) => status === 'rejected');

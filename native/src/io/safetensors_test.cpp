@@ -85,7 +85,7 @@ TEST_CASE("what is written reads back, bit for bit, and the old file outlives a 
 TEST_CASE("each rule of the header is held") {
   const std::string good = R"({"dtype":"F32","shape":[2,2],"data_offsets":[0,16]})";
   CHECK(says(refusal("short"), "too short"));
-  CHECK(says(refusal(std::string(8, '\xff') + "{}      "), "header length"));
+  CHECK(says(refusal("\xff\xff\xff\xff\xff\xff\xff\xff{}      "), "header length"));
   CHECK(says(refusal(file_with("{}", std::string(14, '\0'))), "header length"));  // below 8
   CHECK(says(refusal(file_with("[1,2,3,4]", "")), "not a JSON object"));
   CHECK(says(refusal(file_with("{\"a\":\"\xff\xfe\"}  ", "")), "not valid JSON"));
