@@ -1,9 +1,10 @@
 import { readFile } from 'node:fs/promises';
 import { parse } from 'yaml';
+import type { Device } from '../../../native/face';
 import type { AtelierContract } from '../../../shared/contract';
 import { RunConfig } from '../../../shared/contract/runs';
 import { AtelierError, parseInput, type Client } from '../../../shared/rpc';
-import { dataFolder } from '../../backend/system';
+import { chooseDevice, dataFolder } from '../../backend/system';
 import { needed, PROGRAM, readArguments, readPort, refuseMore, runId, type Command } from '../command';
 import { openLocal, work } from '../local';
 import { showRun } from '../terminal-run';
@@ -21,7 +22,7 @@ export const runCommand: Command = {
     let resume = '';
     const follow = async () => {
       const { id, queued, after } = await begin(local.client);
-      resume = resumeCommand(id, home);
+      resume = resumeCommand(id, home, device);
       process.stdout.write(`Watch it at ${local.address}\n`);
       if (queued) process.stdout.write('Another run goes first.\n');
       const result = await showRun(local.client, id, { resume, after });
@@ -65,9 +66,10 @@ async function chooseRun(positionals: string[], resume: string | undefined): Pro
   };
 }
 
-function resumeCommand(id: string, home: string): string {
+export function resumeCommand(id: string, home: string, device: Device): string {
+  const where = device === chooseDevice(undefined) ? '' : ` --device ${device}`;
   const place = home === dataFolder() ? '' : ` --home ${/\s/.test(home) ? JSON.stringify(home) : home}`;
-  return `${PROGRAM} run --resume ${id}${place}`;
+  return `${PROGRAM} run --resume ${id}${where}${place}`;
 }
 
 const WAYS: Record<string, string> = {
