@@ -10,6 +10,7 @@ import {
   rmSync,
   writeFileSync,
 } from 'node:fs';
+import { once } from 'node:events';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
@@ -82,8 +83,14 @@ test('the second time nothing is fetched', () => {
 
 test('a check that fetches a tool waits for the set-up at work, which would remove its half-unpacked folder', async () => {
   rmSync(unpacked, { recursive: true });
-  const lock = join(checkout, '.cache', 'setup.lock');
-  writeFileSync(lock, String(process.pid));
+  const held = `import { withLock } from ${file('lock.mjs')};
+    await withLock(async () => {
+      console.log('in');
+      await new Promise((end) => process.stdin.once('data', end));
+      process.stdin.unref();
+    });`;
+  const atWork = spawn(process.execPath, ['--input-type=module', '-e', held]);
+  await once(atWork.stdout, 'data');
   const code = `import { parseLock } from ${file('wheels.mjs')};
     import { fetchTool } from ${file('tools.mjs')};
     await fetchTool(parseLock(process.argv[1])[0]);`;
@@ -94,7 +101,7 @@ test('a check that fetches a tool waits for the set-up at work, which would remo
     child.once('exit', () => fails(new Error('it did not wait')));
   });
   expect(existsSync(unpacked)).toBe(false);
-  rmSync(lock);
+  atWork.stdin.end('go');
   expect(await ended).toBe(0);
   expect(readdirSync(unpacked)).toEqual(['planted-1.0']);
 });
