@@ -25,7 +25,7 @@ export function Connecting({ children }: { children: ReactNode }) {
       {connection.phase === 'lost' && connection.attempt > 1 && (
         <div data-banner className={styles.banner} role="status">
           <span>
-            The connection to the backend is lost. Runs go on without this page; it follows on when the
+            The connection to Atelier is lost. A run does not need this page, and the page follows on when the
             connection is back.
           </span>
           <Retry at={connection.retryAt} onRetry={connection.retry} />

@@ -31,16 +31,29 @@ export function NotFound() {
 
 /** What is left of a screen that threw: the rest of the app goes on. */
 export function Crash({ error, reset }: { error: unknown; reset: () => void }) {
+  // what could not be fetched once is not asked for again by the same page
+  const missing =
+    error instanceof Error && /preload CSS|dynamically imported|module script/.test(error.message);
   return (
     <Screen title="This screen stopped working">
       <ErrorState
-        what="The page met an error of its own. Runs are not touched by it."
+        what={
+          missing
+            ? 'Its code could not be fetched: Atelier does not answer, or was updated since this page was opened.'
+            : 'The page met an error of its own. Runs are not touched by it.'
+        }
         error={{
           message: error instanceof Error ? error.message : String(error),
           code: 'page',
           details: error instanceof Error ? error.stack : undefined,
         }}
-        action={<Button onClick={reset}>Show it again</Button>}
+        action={
+          missing ? (
+            <Button onClick={() => window.location.reload()}>Load the page again</Button>
+          ) : (
+            <Button onClick={reset}>Show it again</Button>
+          )
+        }
       />
     </Screen>
   );

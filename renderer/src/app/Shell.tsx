@@ -1,5 +1,6 @@
 import { Outlet, useRouterState } from '@tanstack/react-router';
 import { lazy, Suspense, useEffect, useRef, useState } from 'react';
+import { fetchScreens } from '../screens';
 import { Connecting } from './Connecting';
 import { Sidebar } from './Sidebar';
 import { StatusBar } from './StatusBar';
@@ -11,8 +12,10 @@ const Palette = lazy(async () => ({ default: (await importPalette()).Palette }))
 export function Shell() {
   const [palette, setPalette] = useState(false);
   useEffect(() => {
-    // after the first paint, so that its key finds it ready
-    void importPalette();
+    // after the first paint; the palette first, so that its key finds it ready
+    void importPalette()
+      .catch(() => undefined)
+      .then(fetchScreens);
     const keys = (event: KeyboardEvent) => {
       if (event.key.toLowerCase() === 'k' && (event.metaKey || event.ctrlKey)) {
         event.preventDefault();

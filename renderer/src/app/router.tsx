@@ -150,6 +150,8 @@ export const router = createRouter({
   // a screen's code is fetched as soon as its link is pointed at; until it is there the screen before stays
   defaultPreload: 'intent',
   defaultStaleTime: Infinity,
+  // inside the shell: the rest of the app goes on
+  defaultErrorComponent: Crash,
   defaultPendingComponent: Pending,
   defaultPendingMs: 150,
   defaultPendingMinMs: 0,

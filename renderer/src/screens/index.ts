@@ -14,3 +14,24 @@ export const RewardsScreen = lazy(() => import('./rewards/RewardsScreen'), 'Rewa
 export const RunScreen = lazy(() => import('./run/RunScreen'), 'RunScreen');
 export const RunsScreen = lazy(() => import('./runs/RunsScreen'), 'RunsScreen');
 export const SettingsScreen = lazy(() => import('./settings/SettingsScreen'), 'SettingsScreen');
+
+/** Fetches the code of every screen, one after the other: once a page is there, it needs the backend's data alone. */
+export async function fetchScreens(): Promise<void> {
+  const screens = [
+    HomeScreen,
+    RunScreen,
+    RunsScreen,
+    NewRunScreen,
+    RewardScreen,
+    RewardsScreen,
+    ModelsScreen,
+    ModelScreen,
+    DataScreen,
+    DatasetScreen,
+    ChatScreen,
+    ExportScreen,
+    SettingsScreen,
+  ];
+  for (const screen of screens) await screen.preload?.();
+  await import('./run/ChartBoard').catch(() => undefined);
+}

@@ -46,8 +46,10 @@ export function RunNotes({
       )}
       {status === 'interrupted' && (
         <Notice level="warning" title="The run was interrupted">
-          {message ?? 'The process that trained it ended.'} Resume goes on from the last checkpoint; nothing
-          before it is computed twice.
+          {message ?? 'The process that trained it ended.'}{' '}
+          {view.checkpoints.length > 0
+            ? 'Resume goes on from the last checkpoint; nothing before it is computed twice.'
+            : 'It had saved no checkpoint yet: Resume begins anew, with the same settings.'}
         </Notice>
       )}
       {status === 'queued' && (
