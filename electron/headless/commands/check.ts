@@ -21,7 +21,11 @@ export const checkCommand: Command = {
         process.stdout.write(
           table(
             ['device', '', 'memory'],
-            info.devices.map((d) => [d.device, d.description, `${(d.memoryBytes / 1e9).toFixed(1)} GB`]),
+            info.devices.map((d) => [
+              d.device,
+              d.description,
+              d.available ? `${(d.memoryBytes / 1e9).toFixed(1)} GB` : '',
+            ]),
           ),
         );
         process.stdout.write('\n');
