@@ -13,12 +13,12 @@ export function Sidebar({ onPalette }: { onPalette: () => void }) {
           <path d="M4 22.5 11.5 13l5.5 4.5L28 6" className={styles.mark} />
           <path d="M4 27.5h24" className={styles.base} />
         </svg>
-        Atelier
+        <span className={styles.word}>Atelier</span>
       </div>
       <button type="button" className={styles.search} onClick={onPalette}>
         <Search aria-hidden />
-        <span>Find</span>
-        <kbd>{commandKey}</kbd>
+        <span className={styles.word}>Find</span>
+        <kbd className={styles.word}>{commandKey}</kbd>
       </button>
       {places.map((group) => (
         <ul key={group[0]!.to} className={styles.group}>
@@ -39,12 +39,13 @@ function Entry({ place }: { place: Place }) {
     <li>
       <Link
         to={place.to}
+        title={place.label}
         className={styles.entry}
         activeOptions={{ exact: place.to === '/', includeSearch: false }}
         activeProps={{ 'aria-current': 'page' }}
       >
         <place.icon aria-hidden />
-        {place.label}
+        <span className={styles.word}>{place.label}</span>
       </Link>
     </li>
   );
