@@ -1,5 +1,4 @@
-import { rmSync } from 'node:fs';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { algorithmByKey } from '../../../shared/algorithms';
 import type { ScoreRequest } from '../../../native/face';
 import { scriptedEngine } from '../testing/scripted-engine';
@@ -8,20 +7,9 @@ import { gatherRollouts } from './gather-rollouts';
 import type { Example, RatedRow, Scorer, TrainJob } from './job';
 import { planOf } from './plan';
 import { ProgressMeter } from './progress';
-import { job } from './testing';
+import { jobs } from './testing';
 
-const made: TrainJob[] = [];
-afterEach(() => {
-  for (const { store, folder } of made.splice(0)) {
-    store.close();
-    rmSync(folder, { recursive: true, force: true });
-  }
-});
-function make(...args: Parameters<typeof job>) {
-  const run = job(...args);
-  made.push(run);
-  return run;
-}
+const make = jobs();
 
 const forever = new AbortController().signal;
 const meter = new ProgressMeter(1, () => undefined);

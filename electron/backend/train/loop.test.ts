@@ -1,32 +1,16 @@
-import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { algorithmByKey } from '../../../shared/algorithms';
 import type { Progress, StoredRow } from '../../../shared/contract/runs';
 import { RunStore } from '../store';
 import { scriptedEngine, scriptedText } from '../testing/scripted-engine';
 import { train } from './loop';
-import { events, exactSum, job, rows, statuses, tempFolder, when } from './testing';
+import { adapterOf, events, exactSum, job, jobs, rows, statuses, tempFolder, when } from './testing';
 
-const open: { store: RunStore; folder: string }[] = [];
-afterEach(() => {
-  for (const { store, folder } of open.splice(0)) {
-    store.close();
-    rmSync(folder, { recursive: true, force: true });
-  }
-});
-function make(...args: Parameters<typeof job>) {
-  const made = job(...args);
-  open.push(made);
-  return made;
-}
+const make = jobs();
 
 const steps = (store: RunStore) => rows(store).filter((row) => row.kind === 'step');
-const adapterOf = (folder: string, step: number) =>
-  readFileSync(
-    join(folder, `checkpoints/step-${String(step).padStart(8, '0')}/adapter_model.safetensors`),
-    'utf8',
-  );
 /** Without what time makes of it. */
 const learning = (row: StoredRow) =>
   row.kind === 'step'

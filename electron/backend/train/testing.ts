@@ -1,6 +1,7 @@
-import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { afterEach } from 'vitest';
 import { algorithmByKey } from '../../../shared/algorithms';
 import { RunConfig, type StoredRow } from '../../../shared/contract/runs';
 import { RunStore } from '../store';
@@ -80,6 +81,22 @@ export function job(
   } as TrainJob & { engine: ScriptedEngine };
 }
 
+/** `job`, for tests of a file: stores are closed and folders removed after each. */
+export function jobs(): typeof job {
+  const made: TrainJob[] = [];
+  afterEach(() => {
+    for (const { store, folder } of made.splice(0)) {
+      store.close();
+      rmSync(folder, { recursive: true, force: true });
+    }
+  });
+  return (...args) => {
+    const run = job(...args);
+    made.push(run);
+    return run;
+  };
+}
+
 /** Settles at the first change after which `holds` is true. */
 export function when(store: RunStore, holds: () => boolean): Promise<void> {
   if (holds()) return Promise.resolve();
@@ -91,6 +108,13 @@ export function when(store: RunStore, holds: () => boolean): Promise<void> {
     });
   });
 }
+
+/** The scripted engine's adapter of a checkpoint. */
+export const adapterOf = (folder: string, step: number) =>
+  readFileSync(
+    join(folder, `checkpoints/step-${String(step).padStart(8, '0')}/adapter_model.safetensors`),
+    'utf8',
+  );
 
 export const rows = (store: RunStore): StoredRow[] => store.rowsAfter(0, 10_000);
 export const statuses = (store: RunStore) =>

@@ -1,30 +1,12 @@
-import { readFileSync, rmSync } from 'node:fs';
-import { join } from 'node:path';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { RunStore } from '../store';
 import { scriptedEngine } from '../testing/scripted-engine';
 import type { Sample, Score, Scorer } from './job';
 import { train } from './loop';
-import { events, exactSum, job, rows, statuses, when } from './testing';
+import { adapterOf, events, exactSum, jobs, rows, statuses, when } from './testing';
 
-const open: { store: RunStore; folder: string }[] = [];
-afterEach(() => {
-  for (const { store, folder } of open.splice(0)) {
-    store.close();
-    rmSync(folder, { recursive: true, force: true });
-  }
-});
-function make(...args: Parameters<typeof job>) {
-  const made = job(...args);
-  open.push(made);
-  return made;
-}
+const make = jobs();
 
-const adapterOf = (folder: string, step: number) =>
-  readFileSync(
-    join(folder, `checkpoints/step-${String(step).padStart(8, '0')}/adapter_model.safetensors`),
-    'utf8',
-  );
 const paused = (store: RunStore) => when(store, () => store.status()?.status === 'paused');
 
 describe('a full disk', () => {
