@@ -42,11 +42,11 @@ async function runCases(ctx: Context, path: string): Promise<Line> {
       );
       continue;
     }
-    const got = await render().catch((error: Error) => ({
-      text: `error: ${error.message}`,
-      ids: [],
-      assistantMask: null,
-    }));
+    const got = await render().catch((error: Error) => error);
+    if (got instanceof Error) {
+      exact.failed(`${c.conversation}: ${got.message}`);
+      continue;
+    }
     exact.same(`${c.conversation} text`, got.text, c.text);
     if (c.ids) exact.same(`${c.conversation} ids`, Array.from(got.ids), c.ids);
     if (c.assistant_mask)

@@ -12,6 +12,12 @@ export class Exact {
     if (a !== e) this.failures.push(`${what}: ${around(a, e)}, expected ${around(e, a)}`);
   }
 
+  /** A comparison that did not come about, with why. */
+  failed(why: string): void {
+    this.compared++;
+    this.failures.push(why);
+  }
+
   line(path: string, source: unknown): Line {
     return {
       path,
