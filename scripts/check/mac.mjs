@@ -4,6 +4,7 @@ import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node
 import { join } from 'node:path';
 import { availableParallelism } from 'node:os';
 import { run } from '../setup/exec.mjs';
+import { step } from '../setup/log.mjs';
 import { buildDir, cache, root } from '../setup/paths.mjs';
 import { checkPrerequisites } from '../setup/prerequisites.mjs';
 import { fetchTool } from '../setup/tools.mjs';
@@ -54,8 +55,8 @@ export async function checkMac() {
     await run(tools.cmake, args, { quiet: true, env });
     writeFileSync(mark, args.join('\n'));
   }
-  await run(tools.cmake, ['--build', obj, '--parallel', String(availableParallelism())], {
-    quiet: true,
-    env,
-  });
+  const build = ['--build', obj, '--parallel', String(availableParallelism())];
+  await step('cross-compiling for a Mac (some minutes the first time)', () =>
+    run(tools.cmake, build, { quiet: true, env }),
+  );
 }
