@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { spawn, type ChildProcess } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -20,11 +20,14 @@ interface Ended {
 /** The command as a person runs it. */
 const atelier = (...args: string[]): Promise<Ended> => start(args).ended;
 
+/** The demo with arguments that it refuses. */
+const demo = (...args: string[]): Promise<Ended> => start(args, 'demo.ts').ended;
+
 /** `said`: settles once the output has a text. */
-function start(args: string[]) {
+function start(args: string[], file = 'cli.ts') {
   const child = spawn(
     process.execPath,
-    ['--import', 'tsx', fileURLToPath(new URL('cli.ts', import.meta.url)), ...args],
+    ['--import', 'tsx', fileURLToPath(new URL(file, import.meta.url)), ...args],
     {
       env: { ...process.env, ATELIER_HOME: home, ATELIER_DEVICE: 'cpu' },
     },
@@ -66,9 +69,22 @@ describe('atelier', () => {
       code: 2,
       error: expect.stringContaining('no command "flub"'),
     });
+    expect(await atelier('chat', '--model', 'abacus', '--checkpoint', '2')).toMatchObject({
+      code: 1,
+      error: expect.stringContaining('--checkpoint'),
+    });
     expect(await atelier('check', '--flub')).toMatchObject({
       code: 2,
       error: expect.stringContaining('--flub'),
+    });
+  }, 120_000);
+
+  it('refuses arguments of the demo that it does not know', async () => {
+    expect(await demo('--flub')).toMatchObject({ code: 2, error: expect.stringMatching(/^demo: .*--flub/) });
+    expect(await demo('extra')).toMatchObject({ code: 1, error: expect.stringContaining('"extra"') });
+    expect(await demo('--seed', 'x')).toMatchObject({
+      code: 1,
+      error: expect.stringContaining('--seed: "x"'),
     });
   }, 120_000);
 
@@ -185,6 +201,27 @@ describe('atelier', () => {
     expect(code).toBe(130);
     rmSync(join(home, 'runs', id!), { recursive: true });
   }, 120_000);
+
+  it.each([
+    ['SIGTERM', (child: ChildProcess) => child.kill('SIGTERM'), 143],
+    ['a hang-up', (child: ChildProcess) => child.kill('SIGHUP'), 129],
+    ['a reader of its output that went away', (child: ChildProcess) => child.stdout!.destroy(), 141],
+  ])(
+    'ended by %s keeps what was learnt, and says how to go on',
+    async (_name, stop, exit) => {
+      const { child, ended, said } = start([
+        'run',
+        config('long.yaml', good().replace('steps: 3', 'steps: 500')),
+      ]);
+      await said('held out, step 0');
+      stop(child);
+      const { code, error } = await ended;
+      const [, id] = /^\nGo on with: .*run --resume (from-the-terminal-\w+)\n$/.exec(error)!;
+      expect(code).toBe(exit);
+      rmSync(join(home, 'runs', id!), { recursive: true });
+    },
+    120_000,
+  );
 
   it('without a terminal ends where a run waits for its person, and goes on with --resume', async () => {
     const flaky = good()

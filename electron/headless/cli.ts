@@ -1,4 +1,3 @@
-import { AtelierError } from '../../shared/rpc';
 import { chatCommand } from './commands/chat';
 import { checkCommand } from './commands/check';
 import { dataCommand } from './commands/data';
@@ -8,6 +7,7 @@ import { runCommand } from './commands/run';
 import { runsCommand } from './commands/runs';
 import { serveCommand } from './commands/serve';
 import { PROGRAM, type Command } from './command';
+import { endWith } from './program';
 
 const commands: Record<string, Command> = {
   run: runCommand,
@@ -34,8 +34,6 @@ function help(): string {
   ].join('\n');
 }
 
-type Thrown = Error & { hint?: string; code?: string; details?: Record<string, unknown> };
-
 async function main(args: string[]): Promise<number> {
   const [name = 'help', ...rest] = args;
   if (['help', '--help', '-h'].includes(name)) {
@@ -54,17 +52,4 @@ async function main(args: string[]): Promise<number> {
   return command.run(rest);
 }
 
-main(process.argv.slice(2)).then(
-  (code) => process.exit(code),
-  (error: unknown) => {
-    const { hint, code, stack, details, message: text } = error as Thrown;
-    const field = details?.['path'];
-    // a screen shows it beside its field; here the field must be named, unless an argument is meant
-    const named = typeof field !== 'string' || field === 'path' || text.includes(field);
-    const message = named ? text : `${field}: ${text}`;
-    const usage = code?.startsWith('ERR_PARSE_ARGS') === true;
-    const known = usage || error instanceof AtelierError || (error as Error).name === 'EngineError';
-    process.stderr.write(`atelier: ${known ? message : (stack ?? message)}\n${hint ? `${hint}\n` : ''}`);
-    process.exit(usage ? 2 : 1);
-  },
-);
+endWith('atelier', main(process.argv.slice(2)));

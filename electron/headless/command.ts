@@ -52,10 +52,10 @@ export function readNumber(option: string, text: string): number {
 }
 
 /** Arguments beyond those that a command takes would be lost without a word. @throws AtelierError invalid_input */
-export function refuseMore(positionals: string[], most: number, usage: string): void {
+export function refuseMore(positionals: string[], most: number, usage: string, program = PROGRAM): void {
   const extra = positionals[most];
   if (extra === undefined) return;
-  throw new AtelierError('invalid_input', `"${extra}" is one argument too many.`, `${PROGRAM} ${usage}`);
+  throw new AtelierError('invalid_input', `"${extra}" is one argument too many.`, `${program} ${usage}`);
 }
 
 /** @throws AtelierError invalid_input with the usage */

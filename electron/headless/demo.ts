@@ -2,9 +2,10 @@
 import type { AtelierContract } from '../../shared/contract';
 import { demo } from '../../shared/contract/demo';
 import { AtelierError, type Client } from '../../shared/rpc';
-import { readArguments, readPort } from './command';
+import { readArguments, readNumber, readPort, refuseMore } from './command';
 import { exportRun } from './export-run';
 import { openLocal, work } from './local';
+import { endWith } from './program';
 import { duration, showRun } from './terminal-run';
 
 /** The demo has failed when the held-out reward rises by less. */
@@ -14,15 +15,17 @@ const EXAMPLES = 3;
 const print = (text = '') => void process.stdout.write(`${text}\n`);
 
 async function main(args: string[]): Promise<number> {
-  const { values, home, device } = readArguments(args, {
+  const { values, positionals, home, device } = readArguments(args, {
     port: { type: 'string' },
     seed: { type: 'string', default: '0' },
   });
+  refuseMore(positionals, 0, '[--seed N] [--port N] [--home DIR] [--device D]', 'npm run demo --');
+  const seed = readNumber('--seed', values.seed);
   const started = performance.now();
   const local = await openLocal({ home, device, port: readPort(values.port, 0) });
   return work(local, async () => {
     const { client } = local;
-    const { id, queued } = await client.runs.start({ ...demo, seed: Number(values.seed) });
+    const { id, queued } = await client.runs.start({ ...demo, seed });
     print('A small model adds numbers and mostly forgets to carry. GRPO rewards right sums, nothing else.');
     print(`Watch the run in a browser: ${local.address!.replace('/#', `/runs/${id}#`)}\n`);
     if (queued) print('Another run goes first.');
@@ -93,12 +96,4 @@ function sideBySide(leftTitle: string, left: string, rightTitle: string, right: 
   ).join('\n');
 }
 
-main(process.argv.slice(2)).then(
-  (code) => process.exit(code),
-  (error: unknown) => {
-    const { message, hint, stack } = error as Error & { hint?: string };
-    const known = error instanceof AtelierError || (error as Error).name === 'EngineError';
-    process.stderr.write(`demo: ${known ? message : (stack ?? message)}\n${hint ? `${hint}\n` : ''}`);
-    process.exit(1);
-  },
-);
+endWith('demo', main(process.argv.slice(2)));

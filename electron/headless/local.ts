@@ -52,9 +52,13 @@ export async function openLocal({ home, device, port }: LocalOptions): Promise<L
   }
 }
 
+/** What asks a command to end, and the exit code that a shell expects then. */
+const ENDINGS = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 } as const;
+const BROKEN_PIPE = 141;
+
 /**
- * A command's work, and the end of its backend. Ctrl-C ends the work so that a run can be resumed, and the process
- * with 130 after `last` is printed; a second one ends it at once.
+ * A command's work, and the end of its backend. Ctrl-C, SIGTERM, a hang-up and a reader of the output that went away
+ * end the work so that a run can be resumed, and the process after `last` is printed; a second Ctrl-C ends it at once.
  */
 export async function work<T>(
   local: Local,
@@ -62,13 +66,22 @@ export async function work<T>(
   last: () => string = () => '',
 ): Promise<T> {
   let closing: Promise<never> | null = null;
-  const interrupted = () => {
-    closing = local.close().then(() => {
+  const end = (exit: number) => {
+    closing ??= local.close().then(() => {
       process.stderr.write(last());
-      process.exit(130);
+      process.exit(exit);
     });
   };
-  process.once('SIGINT', interrupted);
+  const signals = Object.entries(ENDINGS).map(([name, exit]) => [name, () => end(exit)] as const);
+  for (const [name, listener] of signals) process.once(name, listener);
+  const unread = (error: NodeJS.ErrnoException) => {
+    // EIO: its terminal is gone
+    if (error.code !== 'EPIPE' && error.code !== 'EIO') throw error;
+    end(BROKEN_PIPE);
+  };
+  process.stdout.on('error', unread);
+  // the terminal that hung up takes no last words
+  process.stderr.on('error', () => undefined);
   try {
     return await body();
   } catch (error) {
@@ -76,7 +89,7 @@ export async function work<T>(
     if (closing) return await (closing as Promise<never>);
     throw error;
   } finally {
-    process.removeListener('SIGINT', interrupted);
+    for (const [name, listener] of signals) process.removeListener(name, listener);
     await (closing ?? local.close());
   }
 }

@@ -1,8 +1,8 @@
 import { createInterface } from 'node:readline/promises';
 import type { AtelierContract } from '../../../shared/contract';
 import type { Message } from '../../../shared/contract/common';
-import type { Client } from '../../../shared/rpc';
-import { needed, readArguments, readNumber, refuseMore, runId, type Command } from '../command';
+import { AtelierError, type Client } from '../../../shared/rpc';
+import { needed, PROGRAM, readArguments, readNumber, refuseMore, runId, type Command } from '../command';
 import { openLocal } from '../local';
 
 interface Options {
@@ -25,6 +25,7 @@ export const chatCommand: Command = {
       seed: { type: 'string', default: '0' },
     });
     refuseMore(positionals, 0, chatCommand.usage);
+    refuseBoth(values);
     const numbers = {
       temperature: readNumber('--temperature', values.temperature),
       seed: readNumber('--seed', values.seed),
@@ -58,6 +59,17 @@ export const chatCommand: Command = {
     }
   },
 };
+
+/** A run has its model, and a base model no checkpoint: one of the two would be ignored. @throws AtelierError invalid_input */
+function refuseBoth({ model, run, checkpoint }: { model?: string; run?: string; checkpoint?: string }): void {
+  if (run === undefined && checkpoint === undefined) return;
+  if (run !== undefined && model === undefined) return;
+  const what =
+    run === undefined
+      ? '--checkpoint goes with --run'
+      : '--run and --model: a run is talked with on its own model';
+  throw new AtelierError('invalid_input', `${what}.`, `${PROGRAM} ${chatCommand.usage}`);
+}
 
 async function converse(client: Client<AtelierContract>, options: Options): Promise<void> {
   const lines = createInterface({ input: process.stdin, output: process.stdout, prompt: '> ' });
