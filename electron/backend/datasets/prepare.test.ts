@@ -10,7 +10,7 @@ it('a template that never ends is one error, not two seconds for each row', asyn
   cpSync('resources/models/abacus', model, { recursive: true });
   writeFileSync(
     join(model, 'chat_template.jinja'),
-    "{% if '1 + 1' in messages[0].content %}{% for a in range(9000) %}{% for b in range(9000) %}{% endfor %}{% endfor %}{% endif %}",
+    "{% if '1 + 1' in messages[0].content %}{% for a in range(9000) %}{% for b in range(9000) %}{% endfor %}{% endfor %}{% endif %}{{ messages[0].content }}",
   );
   let asked = 0;
   async function* rows() {

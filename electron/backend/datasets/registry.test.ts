@@ -28,6 +28,39 @@ beforeEach(async () => {
 });
 
 describe('what a file holds', () => {
+  test('numbers that JavaScript would round or lose are kept as they are written', async () => {
+    const text = [
+      '{"question": "9007199254740993 - 0", "answer": 9007199254740993, "size": 1e400, "part": 0.1234567890123456789}',
+      '{"question": "say \\"12345678901234567890\\"", "answer": -12, "size": 1e20}',
+    ].join('\n');
+    await registry.add({ path: await file('big.jsonl', text) });
+    const { rows } = await registry.rows({ id: 'big', offset: 0, limit: 9 });
+    expect(rows.map(({ row }) => row)).toEqual([
+      {
+        question: '9007199254740993 - 0',
+        answer: '9007199254740993',
+        size: '1e400',
+        part: 0.12345678901234568,
+      },
+      { question: 'say "12345678901234567890"', answer: -12, size: 1e20 },
+    ]);
+  });
+
+  test('data can be read where nothing more can be written', async () => {
+    await registry.add({ path: await file('sums.jsonl', [{ question: '1+1' }]) });
+    await rm(join(base, 'home', 'datasets'), { recursive: true });
+    await writeFile(join(base, 'home', 'datasets'), 'in the way');
+    expect(await make().list()).toMatchObject([{ id: 'sums', state: 'ready', rows: 1 }]);
+  });
+
+  test('what is no rows says how they are written', async () => {
+    const path = await file('pretty.jsonl', JSON.stringify([{ question: '1+1' }], null, 2));
+    await expect(registry.add({ path })).rejects.toMatchObject({
+      message: expect.stringContaining('line 1'),
+      hint: expect.stringContaining('one JSON object'),
+    });
+  });
+
   test('columns, types, mapping, and problems by line', async () => {
     const text = [
       '\uFEFF{"question": "1+1", "answer": 2, "level": "easy"}',

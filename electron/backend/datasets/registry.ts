@@ -69,8 +69,10 @@ export class DatasetRegistry {
   async add({ path, name }: { path: string; name?: string | undefined }): Promise<Dataset> {
     const real = await this.options.roots.resolve(path);
     formatOf(real);
-    if (!(await stat(real)).isFile()) {
-      throw new AtelierError('invalid_input', `${path} is a folder; a data set is one file.`, undefined, {
+    const found = await stat(real);
+    if (!found.isFile()) {
+      const what = found.isDirectory() ? 'is a folder' : 'is a pipe or a device';
+      throw new AtelierError('invalid_input', `${path} ${what}; a data set is one file.`, undefined, {
         path: 'path',
       });
     }
@@ -255,8 +257,12 @@ export class DatasetRegistry {
     const stored = Scan.safeParse(await readJson(this.#scanFile(known.id)).catch(() => null));
     if (stored.success && fresh(stored.data)) return stored.data;
     const found = await scan(known.path);
-    await mkdir(join(this.#folder, 'scans'), { recursive: true });
-    await replaceFile(this.#scanFile(known.id), JSON.stringify(found));
+    try {
+      await mkdir(join(this.#folder, 'scans'), { recursive: true });
+      await replaceFile(this.#scanFile(known.id), JSON.stringify(found));
+    } catch {
+      // kept to save time only: on a full disk the data can still be read
+    }
     return found;
   }
 
@@ -276,7 +282,8 @@ function noRows(problems: Scan['problems']): string {
 
 function usable(found: Scan, name: string): void {
   if (found.rows > 0) return;
-  throw new AtelierError('invalid_data', `"${name}" has ${noRows(found.problems)}.`, undefined, {
+  const hint = 'Each line is a row of its own: one JSON object, {"column": value}, as UTF-8 text.';
+  throw new AtelierError('invalid_data', `"${name}" has ${noRows(found.problems)}.`, hint, {
     problems: found.problems,
   });
 }

@@ -14,11 +14,16 @@ export async function inspectFolder(
   dir: string,
   engine: Pick<EngineModule, 'checkModel' | 'readSafetensorsHeader'>,
 ): Promise<Inspection> {
-  const configText = await readFile(join(dir, 'config.json'), 'utf8').catch(() => null);
+  const configText = await readFile(join(dir, 'config.json'), 'utf8').catch(
+    (error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT' || error.code === 'EISDIR') return null;
+      throw error;
+    },
+  );
   if (configText === null) {
     throw new AtelierError(
       'invalid_file',
-      `${basename(dir)} has no config.json: it is not a model folder.`,
+      `${basename(dir) || dir} has no config.json: it is not a model folder.`,
       'Choose the folder that holds config.json, tokenizer.json and the .safetensors files.',
     );
   }

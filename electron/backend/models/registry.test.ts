@@ -227,6 +227,33 @@ describe('a model folder', () => {
   });
 });
 
+test.each([
+  ['nothing', ''],
+  ['words of its own', 'You are a helper.'],
+  ['roles alone', '{% for m in messages %}{{ m.role }}{% endfor %}'],
+])('a template that writes %s is refused: it leaves the messages out', async (_name, template) => {
+  const path = await folder('mute');
+  await writeFile(join(path, 'chat_template.jinja'), template);
+  await expect(registry.add({ path })).rejects.toMatchObject({
+    code: 'template_failed',
+    message: expect.stringContaining('does not write what the user says'),
+    hint: expect.stringContaining('chat_template.jinja'),
+  });
+});
+
+test.each(['tokenizer.json', 'tokenizer_config.json', 'chat_template.jinja', 'config.json'])(
+  'a folder in the place of %s is told by its name',
+  async (name) => {
+    const path = await folder('odd');
+    await rm(join(path, name));
+    await mkdir(join(path, name));
+    await expect(registry.add({ path })).rejects.toMatchObject({
+      code: 'invalid_file',
+      message: expect.stringContaining(name),
+    });
+  },
+);
+
 test('a model without a template is ready, in the plain form', async () => {
   const path = await folder('m');
   await rm(join(path, 'chat_template.jinja'));

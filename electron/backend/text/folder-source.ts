@@ -9,8 +9,10 @@ const limits = { 'tokenizer.json': 256 << 20, other: 16 << 20 };
 
 async function text(dir: string, name: string): Promise<string | null> {
   const path = join(dir, name);
-  const size = (await stat(path).catch(() => null))?.size;
-  if (size === undefined) return null;
+  const found = await stat(path).catch(() => null);
+  if (!found) return null;
+  if (!found.isFile()) throw new AtelierError('invalid_file', `${basename(dir)}/${name} is not a file.`);
+  const { size } = found;
   const limit = name === 'tokenizer.json' ? limits[name] : limits.other;
   if (size > limit) {
     throw new AtelierError('invalid_file', `${name} is ${size} bytes; at most ${limit} are read.`);

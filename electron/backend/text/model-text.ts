@@ -84,7 +84,7 @@ export class ModelText {
     const bos = tokenizer.special('bos_token');
     const addsBos = bos !== null && (await tokenizer.encode('a', { special: true }))[0] === bos;
     const text = new ModelText(source, tokenizer, template, Int32Array.from(new Set(stops)), addsBos);
-    if (template) await withAdvice(text.prompt(question));
+    if (template) await withAdvice(text.prompt(question).then(requireQuestion));
     return text;
   }
 
@@ -292,6 +292,15 @@ export class ModelText {
 
 /** What every template must render: a run's prompts are no other. */
 const question: ChatMessage[] = [{ role: 'user', content: 'Hello?' }];
+
+/** A template that leaves the messages out would train and chat on something else. */
+function requireQuestion({ text }: EncodedPrompt): void {
+  if (text.includes(question[0]!.content as string)) return;
+  throw new AtelierError(
+    'template_failed',
+    'The chat template cannot be used here: it does not write what the user says.',
+  );
+}
 
 async function withAdvice(rendered: Promise<unknown>): Promise<void> {
   try {

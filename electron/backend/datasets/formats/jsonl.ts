@@ -98,6 +98,7 @@ function parse(text: string): { row: Record<string, unknown> } | { problem: stri
   let value: unknown;
   try {
     value = JSON.parse(text);
+    if (manyDigits.test(text)) value = JSON.parse(quoteInexact(text));
   } catch (error) {
     return { problem: `not JSON: ${error instanceof Error ? error.message : String(error)}`.slice(0, 300) };
   }
@@ -112,3 +113,15 @@ function deeper(value: unknown, left: number): boolean {
   if (typeof value !== 'object' || value === null) return false;
   return left === 0 || Object.values(value).some((entry) => deeper(entry, left - 1));
 }
+
+const manyDigits = /\d{16}|\d[eE]\+?\d{2}/;
+const stringOrNumber = /"(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*/g;
+
+/** Whole numbers beyond 2^53 and infinities would become other numbers, and a right answer wrong: kept as text. */
+const quoteInexact = (text: string) =>
+  text.replace(stringOrNumber, (token) => {
+    if (token.startsWith('"')) return token;
+    const value = Number(token);
+    const exact = /^-?\d+$/.test(token) ? Number.isSafeInteger(value) : Number.isFinite(value);
+    return exact ? token : `"${token}"`;
+  });
