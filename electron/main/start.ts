@@ -48,7 +48,7 @@ export async function start({ dist, resources }: StartOptions): Promise<Backend 
       if (state.state === 'failed')
         dialog.showErrorBox(
           'The engine does not start',
-          `${state.reason}. Restart Atelier; if it happens again, run "atelier check" in a terminal.`,
+          `${state.reason}. Restart Atelier; if it happens again, logs/backend.log in its data folder tells more.`,
         );
     },
   });
