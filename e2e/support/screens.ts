@@ -90,6 +90,17 @@ export const screens: readonly ScreenCase[] = [
       await expect(page.getByRole('option', { name: /mamba/ })).toBeVisible();
     },
   },
+  {
+    name: 'new run on pairs',
+    path: '/new',
+    shows: { full: 'Answers sampled' },
+    act: async (page) => {
+      await page.getByRole('radio', { name: /^DPO/ }).click();
+      await expect(page.getByText('Better answer', { exact: true })).toBeVisible();
+      // the numbers of the algorithm before are not shown for this one
+      await expect(page.getByText('Answers sampled')).toBeHidden();
+    },
+  },
   { name: 'runs', path: '/runs', shows: { full: 'Right and short', empty: 'No run yet', error: broken } },
   {
     name: 'run, live',
@@ -107,6 +118,16 @@ export const screens: readonly ScreenCase[] = [
     name: 'run, failed at length',
     path: '/runs/long-failure',
     shows: { full: 'while scoring answer 49' },
+  },
+  {
+    name: 'run on pairs',
+    path: '/runs/pairs',
+    shows: { full: 'Margin of good over bad' },
+    act: async (page) => {
+      // each measure in its own unit, and what falls below 0 with its sign
+      await expect(page.getByText('91.4\u00a0%')).toBeVisible();
+      await expect(page.getByRole('group', { name: /^Implicit reward/ }).getByText('−0.001')).toBeVisible();
+    },
   },
   { name: 'run of one step', path: '/runs/one-step', shows: { full: 'before and after 1 step' } },
   {
