@@ -50,13 +50,14 @@ export async function checkMac() {
   ];
   const env = { ZIG_GLOBAL_CACHE_DIR: join(cache, 'zig'), ZIG_LOCAL_CACHE_DIR: join(cache, 'zig') };
   const mark = join(obj, '.configured');
-  if (!existsSync(mark) || readFileSync(mark, 'utf8') !== args.join('\n')) {
-    rmSync(obj, { recursive: true, force: true });
-    await run(tools.cmake, args, { quiet: true, env });
-    writeFileSync(mark, args.join('\n'));
-  }
   const build = ['--build', obj, '--parallel', String(availableParallelism())];
-  await step('cross-compiling for a Mac (some minutes the first time)', () =>
-    run(tools.cmake, build, { quiet: true, env }),
-  );
+  // zig compiles its C++ library while CMake looks at the compiler.
+  await step('cross-compiling for a Mac (some minutes the first time)', async () => {
+    if (!existsSync(mark) || readFileSync(mark, 'utf8') !== args.join('\n')) {
+      rmSync(obj, { recursive: true, force: true });
+      await run(tools.cmake, args, { quiet: true, env });
+      writeFileSync(mark, args.join('\n'));
+    }
+    await run(tools.cmake, build, { quiet: true, env });
+  });
 }
