@@ -138,7 +138,8 @@ export function statusLine(progress: Progress, headline: string, metrics: Record
     `${'█'.repeat(filled)}${'░'.repeat(BAR - filled)}`,
     `step ${String(step).padStart(String(steps).length)}/${steps}`,
     `${phase}${total > 1 ? ` ${done}/${total}` : ''}`.padEnd(18),
-    ...(value === undefined ? [] : [`${headline} ${value.toFixed(3)}`]),
+    // a batch without good answers, say, has no mean of them
+    ...(value === undefined || Number.isNaN(value) ? [] : [`${headline} ${value.toFixed(3)}`]),
     ...(tokensPerSecond === null ? [] : [`${Math.round(tokensPerSecond)} tokens/s`]),
     ...(etaSeconds === null ? [] : [`${duration(etaSeconds)} left`]),
   ].join('  ');

@@ -75,7 +75,11 @@ const makers: { [K in DataKind]: (row: DataRow, options: PrepareOptions) => Prom
     const { chosen, rejected } = pairExamples(row, mapping);
     const pair = { line, chosen: await text.example(chosen), rejected: await text.example(rejected) };
     const start = Math.min(...[pair.chosen, pair.rejected].map(({ lossMask }) => lossMask.indexOf(1)));
-    if (commonPrefix(pair.chosen.ids, pair.rejected.ids) < start) {
+    const shared = commonPrefix(pair.chosen.ids, pair.rejected.ids);
+    if (shared === pair.chosen.ids.length && shared === pair.rejected.ids.length) {
+      throw new AtelierError('invalid_data', 'The two answers are the same: neither is the better');
+    }
+    if (shared < start) {
       throw new AtelierError(
         'invalid_data',
         'The prompt is written differently before each of the two answers',

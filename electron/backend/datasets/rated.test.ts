@@ -157,3 +157,15 @@ test('what cannot be a pair says why', async () => {
     'Which column of "x" is the chosen? None is chosen.',
   );
 });
+
+test('a pair of one answer twice is left out and told', async () => {
+  const text = await tinyText('qwen2_5');
+  const rows = lines([
+    { prompt: 'a', chosen: 'b', rejected: 'b' },
+    { prompt: 'a', chosen: 'b', rejected: 'c' },
+  ]);
+  const mapping = { prompt: 'prompt', chosen: 'chosen', rejected: 'rejected' };
+  const { rows: kept, problems } = await prepareRows('pairs', rows, { text, mapping });
+  expect(kept.map(({ line }) => line)).toEqual([2]);
+  expect(problems).toEqual([{ line: 1, message: expect.stringContaining('the same') }]);
+});

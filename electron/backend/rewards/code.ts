@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import type { blankSourceFile as BlankSourceFile } from 'ts-blank-space';
 import type ts from 'typescript';
 import { AtelierError } from '../../../shared/rpc/errors';
 
@@ -24,6 +25,21 @@ export async function strip(code: string): Promise<{ javascript: string; mistake
     import('typescript'),
     import('ts-blank-space'),
   ]);
+  try {
+    return blank(code, typescript, blankSourceFile);
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    const message = 'the code is nested too deeply to be read';
+    return { javascript: '', mistakes: [{ line: 1, column: 1, message }] };
+  }
+}
+
+/** @throws RangeError where the parser's recursion finds no end */
+function blank(
+  code: string,
+  typescript: typeof ts,
+  blankSourceFile: typeof BlankSourceFile,
+): { javascript: string; mistakes: CodeMistake[] } {
   const file = typescript.createSourceFile('reward.ts', code, typescript.ScriptTarget.ESNext, true);
   const mistakes: CodeMistake[] = [];
   const at = (position: number, message: string) => {

@@ -48,6 +48,22 @@ describe('what a reward may answer', () => {
   });
 
   test.each([
+    ['of an entry', 'Object.defineProperty([1, 1, 1, 1], 0, { get() { while (true); } })'],
+    ['of the length', 'new Proxy([1, 1, 1, 1], { get() { while (true); } })'],
+  ])('a batch whose getter %s never ends did not finish in time', async (_, made) => {
+    const scored = await score(`export const batch = true; export default () => ${made};`);
+    expect(statuses(scored)).toEqual(['timeout', 'timeout', 'timeout', 'timeout']);
+  });
+
+  test('code nested beyond what a parser bears is a mistake in it', async () => {
+    const code = `export default () => ${'('.repeat(20_000)}1${')'.repeat(20_000)}`;
+    await expect(score(code)).rejects.toMatchObject({
+      code: 'reward_failed',
+      message: expect.stringContaining('nested too deeply'),
+    });
+  });
+
+  test.each([
     ['undefined', 'return undefined', 'wrong_type', /undefined \(is a return missing\?\)/],
     ['a string', "return '1'", 'wrong_type', /this is a string/],
     ['a promise', 'return Promise.resolve(1)', 'wrong_type', /this is a Promise: leave out async/],

@@ -212,6 +212,7 @@ class Session {
     const length = this.#context.getProp(result.value, 'length');
     const count = this.#context.getNumber(length);
     length.dispose();
+    if (this.#overran) return all(OVERRAN);
     if (count !== job.count) {
       return all({
         status: 'error',
@@ -219,12 +220,14 @@ class Session {
         mistake: { message: `${count} rewards for ${job.count} samples` },
       });
     }
-    return Array.from({ length: count }, (_, index) => {
-      const entry = this.#context.getProp(result.value, index);
-      const outcome = this.#read(entry);
+    const outcomes: Outcome[] = [];
+    // an entry may be a getter of the user's, which runs here
+    while (outcomes.length < count && !this.#overran) {
+      const entry = this.#context.getProp(result.value, outcomes.length);
+      outcomes.push(this.#read(entry));
       if (entry.alive) entry.dispose();
-      return outcome;
-    });
+    }
+    return this.#overran ? all(OVERRAN) : outcomes;
   }
 
   #read(value: QuickJSHandle): Outcome {
@@ -286,6 +289,11 @@ class Session {
   }
 }
 
+const OVERRAN: Outcome = {
+  status: 'timeout',
+  value: NaN,
+  mistake: { message: 'it did not finish in time' },
+};
 const PROMISE = 'a reward answers at once, this is a Promise: leave out async and await';
 
 function wrongType(message: string): Outcome {
