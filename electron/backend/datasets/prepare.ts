@@ -127,7 +127,7 @@ export async function prepareRows<K extends DataKind>(
 
 /**
  * Whether a single row can be to blame. A template that overran its budget is not a row's fault: it would overrun
- * on each of them, at two seconds a row.
+ * on each of them, at seconds a row.
  */
 export function isRowError(error: unknown): error is AtelierError {
   if (!(error instanceof AtelierError) || error.details?.['overrun'] === true) return false;
