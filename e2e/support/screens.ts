@@ -216,7 +216,7 @@ export const screens: readonly ScreenCase[] = [
     act: async (page) => {
       await page.keyboard.press('Control+k');
       await page.getByRole('combobox').fill('temp');
-      await expect(page.getByRole('option', { name: /Temperature/ })).toBeVisible();
+      await expect(page.getByRole('option', { name: /Temperature.*GRPO/ })).toBeVisible();
     },
   },
   { name: 'nowhere', path: '/nowhere', shows: { full: 'This address leads nowhere' } },

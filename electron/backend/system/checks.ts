@@ -61,7 +61,7 @@ function engine({ device, module }: CheckContext): Check {
       id: 'engine',
       label: 'Engine',
       state: 'ok',
-      detail: `MLX ${mlxVersion} on ${device}: ${found.description}`,
+      detail: `MLX ${mlxVersion}, ${found.description}`,
     };
   } catch (error) {
     return {
