@@ -58,7 +58,7 @@ export const covers = ({ limit, longest }: Rates, { maxNewTokens = 0 }: Needs): 
   maxNewTokens <= limit || longest < limit;
 
 const SAMPLING_BUDGET_MS = 30_000;
-/** A first step that took longer than this is measure enough. */
+/** After a first step that took longer than this, the second is of fewer rows. */
 const SLOW_STEP_SECONDS = 2;
 const TRAIN_TOKENS = 4096;
 
@@ -233,11 +233,11 @@ async function trainSome(
     rows.push(...next);
   }
   const padded = rows.length * Math.max(...rows.map((row) => row.ids.length));
-  const step = () =>
+  const step = (taken: TrainRow[]) =>
     engine.step(
       {
         optimizer,
-        ...buildBatch(withStandIns(rows, program), program, lossTokens(rows), params),
+        ...buildBatch(withStandIns(taken, program), program, lossTokens(taken), params),
         program: JSON.stringify(program),
         temperature: needs.temperature ?? 1,
         learningRate: 0,
@@ -248,9 +248,14 @@ async function trainSome(
     );
   await engine.resetPeak();
   const before = (await engine.stats()).activeBytes;
-  const cold = await step();
-  const again = cold.seconds > SLOW_STEP_SECONDS ? cold : await step();
-  const { seconds, tokens } = again.seconds < cold.seconds ? again : cold;
+  const cold = await step(rows);
   const { peakBytes } = await engine.stats();
-  return { trainPerToken: seconds / tokens, trainingPerToken: Math.max(0, peakBytes - before) / padded };
+  // the first step pays for memory that later ones find; where it was slow, a part of its rows tells the rest
+  const part = cold.seconds > SLOW_STEP_SECONDS ? unit * Math.ceil(rows.length / unit / 4) : rows.length;
+  const warm = await step(rows.slice(0, part));
+  const perToken = ({ seconds, tokens }: { seconds: number; tokens: number }) => seconds / tokens;
+  return {
+    trainPerToken: Math.min(perToken(cold), perToken(warm)),
+    trainingPerToken: Math.max(0, peakBytes - before) / padded,
+  };
 }
