@@ -15,19 +15,17 @@ export async function estimate(runs: Runs, config: RunConfigInput): Promise<Esti
 export interface Cost {
   /** Bytes at the peak. */
   memory: number;
-  /** Seconds of all steps. */
+  /** Seconds from the run's start to its end. */
   seconds: number;
 }
 
 /** A finished run's own figures. */
 export async function measuredCost(runs: Runs, id: string): Promise<Cost> {
-  let [memory, seconds] = [0, 0];
-  for await (const row of runs.follow({ id })) {
-    if (row.kind !== 'step') continue;
-    memory = Math.max(memory, row.metrics['perf/peak_bytes']!);
-    seconds += row.metrics['perf/step_seconds']!;
-  }
-  return { memory, seconds };
+  const { createdAt, endedAt } = await runs.get({ id });
+  let memory = 0;
+  for await (const row of runs.follow({ id }))
+    if (row.kind === 'step') memory = Math.max(memory, row.metrics['perf/peak_bytes']!);
+  return { memory, seconds: (endedAt! - createdAt) / 1000 };
 }
 
 export const isClose = (estimated: number, measured: number): boolean =>

@@ -66,6 +66,15 @@ it('rollouts cost their sampling, each pass, and the policies that they are comp
   expect(seconds('rloo', { klInReward: 0 })).toBeCloseTo(plain, 9);
 });
 
+it('held-out prompts are answered twice before and twice after; where there are none, only the steps take time', () => {
+  const of = (heldOut: number) => {
+    const { totalSeconds, secondsPerStep } = costs('grpo', { maxNewTokens: 64 }, heldOut);
+    return totalSeconds - 10 * secondsPerStep;
+  };
+  expect(of(0)).toBeCloseTo(0, 9);
+  expect(of(3)).toBeCloseTo(4 * (3 * 100 * 0.0001 + 20 * 0.01 + 3 * 10 * 0.001), 9);
+});
+
 it('a step of more answers than are decoded at once takes their time, and no more memory', () => {
   const of = (prompts: number) => costs('grpo', { prompts, groupSize: 8, maxNewTokens: 64 });
   const [some, many] = [of(32), of(64)];

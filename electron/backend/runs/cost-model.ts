@@ -37,15 +37,20 @@ export function costsOf(model: Pick<ModelInfo, 'weightBytes'>, rates: Rates, sha
   const trainRows = rows * rates.trainedShare;
   const rowTokens = Math.min(shape.rowTokens + length, needs.maxTokens ?? Infinity);
 
-  const sampling = (prompts: number, answers: number) =>
-    prompts * shape.rowTokens * rates.prefillPerToken +
-    // those beyond what is decoded at once follow as others end
-    Math.max(longest, (answers * length) / ROWS_AT_ONCE) * rates.decodeFixed +
-    answers * length * rates.decodePerRow;
+  const sampling = (prompts: number, answers: number) => {
+    if (answers === 0) return 0;
+    // answers beyond what is decoded at once follow as others end
+    const decodeSteps = Math.max(longest, (answers * length) / ROWS_AT_ONCE);
+    return (
+      prompts * shape.rowTokens * rates.prefillPerToken +
+      decodeSteps * rates.decodeFixed +
+      answers * length * rates.decodePerRow
+    );
+  };
   const training = trainRows * rowTokens * rates.trainPerToken * needs.passes;
   // a forward is about a third of forward and backward
   const scoring = (shape.forwards * rows * rowTokens * rates.trainPerToken) / 3;
-  const secondsPerStep = (rollouts > 0 ? sampling(needs.prompts, rollouts) : 0) + training + scoring;
+  const secondsPerStep = sampling(needs.prompts, rollouts) + training + scoring;
   const evaluation =
     rollouts > 0
       ? 4 * sampling(shape.heldOut, shape.heldOut)
