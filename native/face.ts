@@ -91,6 +91,11 @@ export interface ModelFacts {
   /** Positions the model was made for (max_position_embeddings). */
   contextLength: number;
   tied: boolean;
+  /**
+   * A reward model: a sequence-classification checkpoint with one label. It has a scalar head and no head over the
+   * vocabulary, so it scores texts and cannot write them.
+   */
+  scalarHead: boolean;
 }
 
 export interface ModelInfo extends ModelFacts {
@@ -119,6 +124,11 @@ export interface LoraSpec {
   layersToTransform?: number[];
   /** Seed of A's initial values (kaiming uniform, as PEFT); B starts at 0. */
   seed: number;
+  /**
+   * A linear head D -> 1 without bias over the final hidden state, f32, trained, saved and loaded with the LoRA as
+   * PEFT's `score.weight`. It starts at 0, or as the model's own where that has one. Default: false.
+   */
+  scalarHead?: boolean;
 }
 
 export interface AdapterInfo {
@@ -127,6 +137,7 @@ export interface AdapterInfo {
   parameters: number;
   /** Modules with their rank and effective scale. */
   modules: { name: string; rank: number; scale: number }[];
+  scalarHead: boolean;
 }
 
 export interface Rows {
@@ -200,16 +211,26 @@ export interface ScoreRequest {
   rows: Rows;
   /** Logits are divided by it before the softmax. Default 1. */
   temperature?: number;
+  /** Default true. */
+  logp?: boolean;
   entropy?: boolean;
+  /** Of the scalar head of the adapter, else of the model; refused where neither has one. */
+  value?: boolean;
+  /** Of the scalar head too, once a row's last token is read. */
+  score?: boolean;
   /** Padded tokens forwarded at once at most. */
   microTokens?: number;
 }
 
 export interface ScoreResult {
-  /** [T] */
+  /** [T]; empty where it was not asked for. */
   logp: Float32Array;
   /** [T], in nats. */
   entropy?: Float32Array;
+  /** [T] before each target token. */
+  value?: Float32Array;
+  /** [N] */
+  score?: Float32Array;
 }
 
 export interface LogitsRequest {
@@ -249,6 +270,8 @@ export interface StepRequest {
   program: string;
   /** Every input the program names and the engine does not make: [T], [S], [S/n] or one number. */
   inputs: Record<string, Float32Array>;
+  /** Whose distribution a divergence is taken from; its vocabulary must be the trained model's. */
+  teacher?: { model: ModelId; adapter: AdapterId | null };
   /** Trainer's logits are divided by it. */
   temperature: number;
   learningRate: number;
@@ -315,7 +338,7 @@ export interface Engine {
   loadAdapter(model: ModelId, dir: string): Promise<AdapterInfo>;
   /** adapter_model.safetensors alone, f32, PEFT's keys. The caller writes the config and README. */
   saveAdapter(adapter: AdapterId, file: string): Promise<void>;
-  /** max |B| by module: 0 means that the adapter does nothing there. */
+  /** max |B| by module: 0 means that the adapter does nothing there. A scalar head is `score`, with itself as A and B. */
   adapterNorms(adapter: AdapterId): Promise<{ name: string; maxA: number; maxB: number }[]>;
   unloadAdapter(adapter: AdapterId): Promise<void>;
 

@@ -1,4 +1,4 @@
-import { ENGINE_QUANTITIES, type Evaluation } from '../../shared/program';
+import type { Evaluation } from '../../shared/program';
 import type { Context } from '../context';
 import { compareFile, reference, type Evaluator } from '../losses/compare';
 import { LOSS_FILES } from '../losses';
@@ -50,16 +50,6 @@ async function runFile(ctx: Context, path: string): Promise<Line[]> {
       ...(failures.length > 0 && { detail: failures.slice(0, 3).join('; ') }),
     });
   }
-  // Programs that are right on given numbers, but that a run cannot have yet.
-  const unmade = new Set(
-    file.programs.flatMap((c) =>
-      c.program.inputs
-        .filter((i) => i.from === 'engine' && !ENGINE_QUANTITIES[i.name].built)
-        .map((i) => i.name),
-    ),
-  );
-  if (unmade.size > 0)
-    file.waiting.push({ part: 'in a run', quantity: `${[...unmade].join(', ')} from the engine` });
   for (const w of file.waiting)
     lines.push({ path, ...part(w.part), status: 'not built', detail: `waits for ${w.quantity}: issue 2` });
   return lines;

@@ -1,8 +1,11 @@
 import type { z } from 'zod';
 import type { LossProgram } from '../program';
 
-/** Weights that take part. `reference` is the base model without the adapter. */
-export type Role = 'policy' | 'reference';
+/**
+ * Weights that take part. `reference` is the base model without the adapter; `critic` a second adapter on it, with a
+ * value head; `teacher` a model (with or without a run's adapter) that the run's configuration names.
+ */
+export type Role = 'policy' | 'reference' | 'critic' | 'teacher';
 
 /** What one step of the algorithm is made from. */
 export interface Needs {
@@ -32,6 +35,12 @@ export interface Needs {
   maxTokens?: number;
   /** Examples: the `loss` mask has answers only, or every token. */
   completionOnly?: boolean;
+  /** The policy's adapter has a scalar head and is trained by its score: what comes out is a reward model. */
+  scalarHead?: boolean;
+  /** Where `roles` has a critic: its optimiser's rate, and the first steps in which it alone learns. */
+  critic?: { learningRate: number; warmupSteps: number };
+  /** Examples: the share of a step's rows whose answers the policy samples itself; absent: none. */
+  onPolicy?: number;
 }
 
 /** Rewarded rollouts, parallel arrays. */
@@ -48,6 +57,8 @@ export interface Rollouts {
   samplerLogp: Float32Array[];
   /** By token of the answer, of the reference; where `judgesReference` asks for it. */
   refLogp?: Float32Array[];
+  /** By token of the answer, of the critic before the step; where `roles` has one. */
+  value?: Float32Array[];
 }
 
 /**
@@ -62,6 +73,8 @@ export interface Judgement {
   use: Use[];
   /** Whether the rollout's tokens are in the `loss` mask. */
   learns: boolean[];
+  /** By token of the answer: what the critic learns; where `roles` has one. */
+  returns?: Float32Array[];
   /** By metric key. */
   metrics: Record<string, number>;
 }
@@ -76,6 +89,9 @@ export interface Judgement {
  *   oldLogp          T       of the policy before the step's first update, at the trainer's temperature
  *   advantage        S       of the rollout
  *   tokenAdvantage   T       of the token, where advantages are by token; 0 outside the answer
+ *   oldValue         T       of the critic before the step's first update; 0 outside the answer
+ *   returns          T       what the critic learns; 0 outside the answer
+ *   teacherLogp      T       of the teacher, at the trainer's temperature
  *   chosen           S mask  the better answer of its pair; trajectories 2k and 2k + 1 are better and worse
  *   chosenTokens     T mask  every target of the better answer's row, its prompt's included
  *   label            S mask  the answer is rated good
@@ -91,6 +107,9 @@ export const TRAINER_INPUTS = [
   'oldLogp',
   'advantage',
   'tokenAdvantage',
+  'oldValue',
+  'returns',
+  'teacherLogp',
   'chosen',
   'chosenTokens',
   'label',
@@ -123,7 +142,7 @@ export interface Algorithm<Params extends z.ZodObject = z.ZodObject> {
   /** Absent for algorithms on examples. Plain numbers in, plain numbers out. */
   advantages?(rollouts: Rollouts, params: z.output<Params>): Judgement;
   /** The program of each trained role. */
-  losses(params: z.output<Params>): { policy: LossProgram };
+  losses(params: z.output<Params>): { policy: LossProgram; critic?: LossProgram };
   /** What its programs and advantages report. */
   metrics: MetricInfo[];
   /** Key of the metric that a list of runs shows. */

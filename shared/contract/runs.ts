@@ -1,8 +1,13 @@
 import { z } from 'zod';
 import { call, stream } from '../rpc/verb';
+import { AdapterRef } from './chat';
 import { Done, Empty, Id, Page, Problem } from './common';
 import { Mapping } from './datasets';
 import { RewardStatus } from './rewards';
+
+/** A model in a role beside the policy's; with what a run has taught it where `adapter` names one. */
+export const RoleModel = z.strictObject({ model: Id, adapter: AdapterRef.nullable().default(null) });
+export type RoleModel = z.output<typeof RoleModel>;
 
 /** All choices of a run. The same object is the form's value, the run folder's config.yaml and the CLI's input. */
 export const RunConfig = z
@@ -29,6 +34,8 @@ export const RunConfig = z
       })
       .nullable()
       .default(null),
+    /** Whom the policy learns from; null where the algorithm has no teacher. */
+    teacher: RoleModel.nullable().default(null),
     /** The algorithm's own settings (shared/algorithms), checked by its schema. */
     params: z.record(z.string(), z.unknown()).default({}),
     seed: z

@@ -1,7 +1,6 @@
-import { checkProgram } from './check';
+import { checkProgram, quantityOf } from './check';
 import { Graph, Mask, Num, type Operand } from './expr';
 import {
-  ENGINE_QUANTITIES,
   PROGRAM_VERSION,
   ProgramError,
   type LossProgram,
@@ -40,13 +39,9 @@ export class ProgramBuilder {
   }
 
   /** A quantity of the forward pass, 0 (and without gradient) outside `within`. */
-  engine(name: string, within?: Mask): Num {
-    const quantity = Object.hasOwn(ENGINE_QUANTITIES, name) ? ENGINE_QUANTITIES[name] : undefined;
-    if (!quantity)
-      throw new ProgramError(
-        `the engine makes no "${name}"; it has ${Object.keys(ENGINE_QUANTITIES).join(', ')}`,
-      );
-    return this.number({ name, shape: quantity.shape, from: 'engine' }, within);
+  engine(name: string, within?: Mask, options?: Record<string, number>): Num {
+    const { shape } = quantityOf(name);
+    return this.number({ name, shape, from: 'engine', ...(options && { options }) }, within);
   }
   /** Numbers that come with the batch, 0 outside `within`. */
   data(name: string, shape: Shape, within?: Mask): Num {

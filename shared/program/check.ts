@@ -4,7 +4,9 @@ import {
   ENGINE_QUANTITIES,
   PROGRAM_VERSION,
   ProgramError,
+  type EngineQuantity,
   type LossProgram,
+  type ProgramInput,
   type ProgramNode,
 } from './types';
 
@@ -22,6 +24,7 @@ const schema = z.strictObject({
       shape,
       kind: z.enum(['number', 'mask']),
       from: z.enum(['engine', 'data', 'param']),
+      options: z.record(z.string(), z.number()).optional(),
     }),
   ),
   nodes: z.array(
@@ -45,6 +48,26 @@ const schema = z.strictObject({
   ),
 });
 
+export function quantityOf(name: string): EngineQuantity {
+  if (Object.hasOwn(ENGINE_QUANTITIES, name)) return ENGINE_QUANTITIES[name];
+  throw new ProgramError(
+    `the engine makes no "${name}"; it has ${Object.keys(ENGINE_QUANTITIES).join(', ')}`,
+  );
+}
+
+function checkOptions({ name, from, options = {} }: ProgramInput): void {
+  const wanted = from === 'engine' ? (quantityOf(name).options ?? {}) : {};
+  const strange = Object.keys(options).find((key) => !Object.hasOwn(wanted, key));
+  if (strange !== undefined) throw new ProgramError(`"${name}" takes no option "${strange}"`);
+  for (const [key, { min, max, whole }] of Object.entries(wanted)) {
+    const value = options[key];
+    if (!(value >= min && value <= max) || (whole && !Number.isInteger(value)))
+      throw new ProgramError(
+        `"${name}": the option "${key}" must be a ${whole ? 'whole ' : ''}number from ${min} to ${max}, is ${value}`,
+      );
+  }
+}
+
 /** The type of one node, given those before it. */
 export function typeOf(
   program: Pick<LossProgram, 'inputs'>,
@@ -57,7 +80,8 @@ export function typeOf(
     return {
       shape: input.shape,
       kind: input.kind,
-      differentiable: input.kind === 'number' && input.from === 'engine',
+      differentiable:
+        input.kind === 'number' && input.from === 'engine' && quantityOf(input.name).differentiable,
     };
   }
   const signature = Object.hasOwn(SIGNATURES, node.op) ? SIGNATURES[node.op] : undefined;
@@ -84,16 +108,11 @@ export function checkProgram(program: LossProgram): NodeType[] {
     if (names.has(input.name)) throw new ProgramError(`input "${input.name}" is declared twice`);
     names.add(input.name);
     if (input.from === 'engine') {
-      const quantity = Object.hasOwn(ENGINE_QUANTITIES, input.name)
-        ? ENGINE_QUANTITIES[input.name]
-        : undefined;
-      if (!quantity)
-        throw new ProgramError(
-          `the engine makes no "${input.name}"; it has ${Object.keys(ENGINE_QUANTITIES).join(', ')}`,
-        );
-      if (quantity.shape !== input.shape)
-        throw new ProgramError(`"${input.name}" is [${quantity.shape}], declared as [${input.shape}]`);
+      const { shape } = quantityOf(input.name);
+      if (shape !== input.shape)
+        throw new ProgramError(`"${input.name}" is [${shape}], declared as [${input.shape}]`);
     }
+    checkOptions(input);
     if (input.from === 'param' && input.shape !== 'scalar')
       throw new ProgramError(`param "${input.name}" must be a scalar, is [${input.shape}]`);
   }

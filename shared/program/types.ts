@@ -21,6 +21,8 @@ export interface ProgramInput {
   shape: Shape;
   kind: Kind;
   from: Source;
+  /** What an engine quantity is made with; exactly those that ENGINE_QUANTITIES lists for it. */
+  options?: Record<string, number>;
 }
 
 export interface ProgramNode {
@@ -66,21 +68,58 @@ export interface LossProgram {
   metrics: MetricTerm[];
 }
 
-/** What the engine can make from a forward pass. `built` is false where the engine does not make it yet. */
-export const ENGINE_QUANTITIES: Record<string, { shape: Shape; built: boolean; help: string }> = {
-  logp: { shape: 'T', built: true, help: 'log-probability of the target token' },
-  entropy: { shape: 'T', built: true, help: 'entropy of the next-token distribution, in nats' },
-  meanLogp: { shape: 'T', built: false, help: 'mean over the vocabulary of the log-probabilities' },
+export interface EngineQuantity {
+  shape: Shape;
+  /** False: a number to weigh with or to look at. */
+  differentiable: boolean;
+  help: string;
+  /** By name, with their range. */
+  options?: Record<string, { min: number; max: number; whole?: boolean }>;
+}
+
+const temperature = { min: 0.001, max: 1000 };
+
+/**
+ * What the engine can make from a forward pass. Quantities over the vocabulary are of logits divided by the step's
+ * temperature; divergences from a teacher divide both sides' logits by their own option instead.
+ */
+export const ENGINE_QUANTITIES: Record<string, EngineQuantity> = {
+  logp: { shape: 'T', differentiable: true, help: 'log-probability of the target token' },
+  entropy: { shape: 'T', differentiable: true, help: 'entropy of the next-token distribution, in nats' },
+  meanLogp: {
+    shape: 'T',
+    differentiable: true,
+    help: 'mean over the vocabulary of the log-probabilities',
+  },
   logSumSqProbs: {
     shape: 'T',
-    built: false,
+    differentiable: false,
     help: 'log of the sum over the vocabulary of squared probabilities',
   },
-  correct: { shape: 'T', built: false, help: '1 where the most probable token is the target' },
-  jsd: { shape: 'T', built: false, help: 'generalised Jensen-Shannon divergence against a teacher' },
-  topkDivergence: { shape: 'T', built: false, help: "divergence on the student's k most probable tokens" },
-  value: { shape: 'T', built: false, help: "the critic's value before each target token" },
-  score: { shape: 'S', built: false, help: "the reward model's score at the last target token" },
+  correct: { shape: 'T', differentiable: false, help: '1 where the most probable token is the target' },
+  jsd: {
+    shape: 'T',
+    differentiable: true,
+    help: 'generalised Jensen-Shannon divergence from the teacher (GKD, arXiv 2306.13649): beta 0 is KL(teacher || student), 1 is KL(student || teacher)',
+    options: { beta: { min: 0, max: 1 }, temperature },
+  },
+  topkDivergence: {
+    shape: 'T',
+    differentiable: true,
+    help: "the same with alpha for beta, on the student's k most probable tokens: with the rest as one more (tail 1), or renormalised (tail 0)",
+    options: {
+      k: { min: 1, max: 4096, whole: true },
+      tail: { min: 0, max: 1, whole: true },
+      alpha: { min: 0, max: 1 },
+      temperature,
+    },
+  },
+  value: { shape: 'T', differentiable: true, help: "the critic's value before each target token" },
+  score: {
+    shape: 'S',
+    differentiable: true,
+    help: "the scalar head's score once the trajectory's last token is read",
+  },
 };
 
 export class ProgramError extends Error {

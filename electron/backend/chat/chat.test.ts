@@ -47,6 +47,7 @@ beforeEach(async () => {
     model: 1 as never,
     parameters: 1,
     modules: [],
+    scalarHead: false,
   });
   engine.unloadAdapter = async () => void unloaded++;
   const module = { createEngine: () => engine } as unknown as EngineModule;

@@ -27,6 +27,7 @@ export const scriptedModel: ModelInfo = {
   layers: 1,
   contextLength: 256,
   tied: true,
+  scalarHead: false,
   linearModules: ['model.layers.0.self_attn.q_proj'],
 };
 
@@ -71,7 +72,7 @@ export function scriptedEngine(options: ScriptedOptions = {}): ScriptedEngine {
   function add(values: Float64Array): AdapterInfo {
     const id = next++ as AdapterId;
     adapters.set(id, values);
-    return { id, model: scriptedModel.id, parameters: PARAMETERS, modules: [] };
+    return { id, model: scriptedModel.id, parameters: PARAMETERS, modules: [], scalarHead: false };
   }
   function uniform(...key: (number | string)[]): number {
     return createHash('sha256').update(key.join(':')).digest().readUInt32LE() / 2 ** 32;
