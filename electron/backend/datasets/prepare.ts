@@ -102,6 +102,9 @@ export const makeRow = <K extends DataKind>(
 const tokens = (made: RowOf[DataKind]): number =>
   'chosen' in made ? Math.max(made.chosen.ids.length, made.rejected.ids.length) : made.ids.length;
 
+/** Rows under way at once: while some are rendered, others are tokenised. */
+const ROWS_AT_ONCE = 256;
+
 /** Rows as an algorithm takes them. A row that cannot be one is left out and told, never guessed at. */
 export async function prepareRows<K extends DataKind>(
   kind: K,
@@ -110,19 +113,42 @@ export async function prepareRows<K extends DataKind>(
 ): Promise<Prepared<RowOf[K]>> {
   const { maxTokens = Infinity, signal } = options;
   const prepared: Prepared<RowOf[K]> = { rows: [], problems: [] };
-  for await (const row of rows) {
-    signal?.throwIfAborted();
+  const made = inOrder(rows, ROWS_AT_ONCE, async (row) => {
     try {
-      const made = await makeRow(kind, row, options);
-      const count = tokens(made);
-      if (count <= maxTokens) prepared.rows.push(made);
-      else prepared.problems.push({ line: row.line, message: tooLong(count, maxTokens) });
+      return { line: row.line, made: await makeRow(kind, row, options), problem: '' };
     } catch (error) {
       if (!isRowError(error)) throw error;
-      prepared.problems.push({ line: row.line, message: error.message });
+      return { line: row.line, made: null, problem: error.message };
     }
+  });
+  for await (const each of made) {
+    signal?.throwIfAborted();
+    if (each.made === null) {
+      prepared.problems.push({ line: each.line, message: each.problem });
+      continue;
+    }
+    const count = tokens(each.made);
+    if (count <= maxTokens) prepared.rows.push(each.made);
+    else prepared.problems.push({ line: each.line, message: tooLong(count, maxTokens) });
   }
   return prepared;
+}
+
+/** What `work` makes of each item, in the items' order, `atOnce` of them under way. */
+async function* inOrder<T, R>(
+  items: AsyncIterable<T>,
+  atOnce: number,
+  work: (item: T) => Promise<R>,
+): AsyncGenerator<R> {
+  const running: Promise<R>[] = [];
+  for await (const item of items) {
+    const result = work(item);
+    // it is looked at in its turn
+    result.catch(() => undefined);
+    running.push(result);
+    if (running.length >= atOnce) yield await running.shift()!;
+  }
+  for (const result of running) yield await result;
 }
 
 /**

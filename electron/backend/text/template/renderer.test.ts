@@ -1,4 +1,6 @@
-import { afterAll, describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, test, vi } from 'vitest';
+import type { Spawned } from '../../../supervise/host-spawn';
+import type { RenderAnswer, RenderBatch } from './render-protocol';
 import { Renderer } from './renderer';
 
 const renderer = new Renderer({ milliseconds: 500, maxOutput: 100_000 });
@@ -77,13 +79,63 @@ describe('a template has a budget', () => {
     expect(texts).toEqual(['1', '2', '3', '4']);
   });
 
+  test('those asked at once go as one message, and a mistake is its own one alone', async () => {
+    const once = "{{ raise_exception('odd') if odd else 'even' }}";
+    const asked = [true, false, true].map((odd) => renderer.render(once, { odd }));
+    const other = renderer.render('another', {});
+    expect((await Promise.allSettled([...asked, other])).map(({ status }) => status)).toEqual([
+      'rejected',
+      'fulfilled',
+      'rejected',
+      'fulfilled',
+    ]);
+  });
+
+  test('each of a message has the whole time, and what overruns fails all that wait for it', async () => {
+    const posted: RenderBatch[] = [];
+    let say!: (answers: RenderAnswer[]) => void;
+    let arrived!: () => void;
+    const host: Spawned = {
+      pid: 1,
+      kill: () => undefined,
+      onExit: () => undefined,
+      port: {
+        onMessage: (listener) => void (say = listener as typeof say),
+        onClose: () => undefined,
+        close: () => undefined,
+        post: (batch) => {
+          posted.push(batch as RenderBatch);
+          if (posted.length === 1) queueMicrotask(() => say([{ text: '' }]));
+          else arrived();
+        },
+      },
+    };
+    const batched = new Promise<void>((resolve) => (arrived = resolve));
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    try {
+      const patient = new Renderer({ milliseconds: 500, spawn: () => Promise.resolve(host) });
+      const asked = [1, 2, 3].map((a) => patient.render('{{ a }}', { a }));
+      const settled = Promise.allSettled(asked);
+      await batched;
+      expect(posted[1]!.contexts).toEqual([{ a: 1 }, { a: 2 }, { a: 3 }]);
+      vi.advanceTimersByTime(450);
+      say([{ text: '1' }]);
+      vi.advanceTimersByTime(450);
+      say([{ text: '2' }]);
+      vi.advanceTimersByTime(700);
+      expect((await settled).map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'rejected']);
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
   test('what a killed process had still said is no answer to the next template', async () => {
     const listeners: ((message: unknown) => void)[] = [];
     const late = new Renderer({
       milliseconds: 20,
       spawn: async () => {
         const nth = listeners.length;
-        const say = (text: string) => listeners[nth]!({ text });
+        const say = (text: string) => listeners[nth]!([{ text }]);
         return {
           pid: 1,
           kill: () => undefined,
@@ -94,7 +146,7 @@ describe('a template has a budget', () => {
             close: () => undefined,
             post: (task) => {
               const { source } = task as { source: string };
-              if (nth > 0) listeners[0]!({ text: 'late' });
+              if (nth > 0) listeners[0]!([{ text: 'late' }]);
               if (source !== 'slow') queueMicrotask(() => say(source));
             },
           },

@@ -2,7 +2,7 @@
 import { Template } from '@huggingface/jinja';
 import { Script } from 'node:vm';
 import { childPort } from '../../../supervise/child-port';
-import type { RenderAnswer, RenderTask } from './renderer';
+import { REPORT_EVERY_MS, type RenderAnswer, type RenderBatch } from './render-protocol';
 
 const RealDate = Date;
 const compiled = new Map<string, Template>();
@@ -45,15 +45,29 @@ function limited(work: () => string): string {
   return call.runInThisContext({ timeout: orphanLimit }) as string;
 }
 
-const port = childPort();
-port.onMessage((message) => {
-  const { source, context, now, maxOutput } = message as RenderTask;
-  let answer: RenderAnswer;
+function answer(context: Record<string, unknown>, { source, now, maxOutput }: RenderBatch): RenderAnswer {
   try {
     const text = limited(() => atTime(now, () => template(source).render(context)));
-    answer = text.length > maxOutput ? { error: `it wrote more than ${maxOutput} characters` } : { text };
+    return text.length > maxOutput ? { error: `it wrote more than ${maxOutput} characters` } : { text };
   } catch (error) {
-    answer = { error: error instanceof Error ? error.message : String(error) };
+    return { error: error instanceof Error ? error.message : String(error) };
   }
-  void port.post(answer);
-});
+}
+
+const port = childPort();
+port.onMessage((message) => void answerAll(message as RenderBatch));
+
+async function answerAll(batch: RenderBatch): Promise<void> {
+  let ready: RenderAnswer[] = [];
+  let reported = performance.now();
+  for (const context of batch.contexts) {
+    ready.push(answer(context, batch));
+    if (performance.now() - reported < REPORT_EVERY_MS) continue;
+    void port.post(ready);
+    ready = [];
+    reported = performance.now();
+    // a message leaves for certain when the loop turns
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  if (ready.length > 0) void port.post(ready);
+}
