@@ -75,7 +75,7 @@ export async function benchDemo(args: string[]): Promise<number> {
 const runOf = (skill: Skill, seed: number): RunConfigInput => ({
   ...demo,
   data: { ...demo.data, dataset: skill, heldOut: { dataset: `${skill}-held-out`, rows: 128 } },
-  reward: { id: skill },
+  rewards: [{ id: skill }],
   seed,
 });
 

@@ -107,7 +107,7 @@ async function oneRun(device: Device, name: string, of: Case & { algorithm?: str
         dataset: of.dataset,
         heldOut: { dataset: `${of.dataset}-held-out`, rows: 128 },
       },
-      reward: of.dataset === 'sums' ? { id: 'sums' } : null,
+      rewards: of.dataset === 'sums' ? [{ id: 'sums' }] : [],
       params: of.params,
       seed,
       checkpointEvery: 1000,

@@ -16,7 +16,7 @@ const run = (params: object, steps: number): RunConfigInput => ({
   algorithm: 'grpo',
   model: 'abacus',
   data: { dataset: 'sums' },
-  reward: { id: 'sums' },
+  rewards: [{ id: 'sums' }],
   params: { maxNewTokens: 64, learningRate: 5e-4, ...params, steps },
 });
 

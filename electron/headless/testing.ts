@@ -67,7 +67,7 @@ export const shortRun = (more: Partial<RunConfigInput> = {}): RunConfigInput => 
   algorithm: 'grpo',
   model: 'abacus',
   data: { dataset: 'sums' },
-  reward: { id: 'sums' },
+  rewards: [{ id: 'sums' }],
   params: { steps: 6, prompts: 2, groupSize: 4, maxNewTokens: 64, learningRate: 1e-3 },
   seed: 3,
   checkpointEvery: 2,

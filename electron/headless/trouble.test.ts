@@ -19,7 +19,7 @@ afterAll(async () => {
 
 /** Follows a run to its end, or to where it waits. */
 async function run(reward: string, params: object) {
-  const config = shortRun({ reward: { code: `export default () => ${reward};` }, checkpointEvery: 1 });
+  const config = shortRun({ rewards: [{ code: `export default () => ${reward};` }], checkpointEvery: 1 });
   const { id } = await local.client.runs.start({ ...config, params: { ...config.params, ...params } });
   const items: FollowItem[] = [];
   for await (const item of local.client.runs.follow({ id })) {

@@ -2,7 +2,7 @@ import type { RunConfigInput } from './runs';
 
 /** The run that Home, `npm run demo` and the bench start: everything in it comes with the app. */
 export const demo = {
-  format: 1,
+  format: 2,
   name: 'Demo: learn to carry',
   algorithm: 'grpo',
   model: 'abacus',
@@ -11,7 +11,7 @@ export const demo = {
     mapping: { prompt: 'prompt', answer: 'answer' },
     heldOut: { dataset: 'sums-held-out', rows: 256 },
   },
-  reward: { id: 'sums' },
+  rewards: [{ id: 'sums' }],
   params: {
     steps: 80,
     prompts: 8,

@@ -14,12 +14,39 @@ export const RewardStatus = z.enum([
 ]);
 export type RewardStatus = z.infer<typeof RewardStatus>;
 
+/** `typescript` runs in the sandbox, `python` in a child process, `judge` is a prompt for a language model. */
+export const RewardLanguage = z.enum(['typescript', 'python', 'judge']);
+export type RewardLanguage = z.infer<typeof RewardLanguage>;
+
+/** Of a reward's file. */
+export const REWARD_ENDINGS: Record<RewardLanguage, string> = { typescript: 'ts', python: 'py', judge: 'md' };
+
+const Code = z.string().max(256_000);
+
+/** A setting of a reward, as its code declares it: `export const params = { words: { default: 50, min: 1 } }`. */
+export const RewardParam = z.object({
+  key: z.string(),
+  type: z.enum(['integer', 'number', 'boolean', 'text', 'choice']),
+  default: z.union([z.number(), z.boolean(), z.string()]),
+  min: z.number().optional(),
+  max: z.number().optional(),
+  options: z.array(z.string()).optional(),
+  label: z.string(),
+  help: z.string(),
+});
+export type RewardParam = z.infer<typeof RewardParam>;
+
+/** Values of a reward's settings by key; what is left out has its default. */
+export const RewardParams = z.record(z.string().max(64), z.union([z.number(), z.boolean(), z.string().max(64_000)]));
+export type RewardParams = z.infer<typeof RewardParams>;
+
 export const Reward = z.object({
   id: Id,
   name: z.string(),
   source: z.enum(['bundled', 'user']),
-  language: z.literal('typescript'),
-  code: z.string().max(256_000),
+  language: RewardLanguage,
+  code: Code,
+  params: z.array(RewardParam).default([]),
   /** sha-256 of the code, hex. */
   hash: z.string(),
   description: z.string().optional(),
@@ -33,6 +60,8 @@ export const CodeProblem = z.object({
   column: z.number().int(),
   message: z.string(),
 });
+
+const RewardCode = z.object({ language: RewardLanguage.default('typescript'), code: Code });
 
 export const ScoredSample = z.object({
   index: z.number().int(),
@@ -55,16 +84,24 @@ export const rewards = {
   list: call(Empty, z.array(Reward)),
   /** Makes or replaces a user's reward. A bundled one is copied under a new id. */
   save: call(
-    z.object({ id: Id.optional(), name: z.string().min(1).max(120), code: z.string().max(256_000) }),
+    z.object({
+      id: Id.optional(),
+      name: z.string().min(1).max(120),
+      language: RewardLanguage.default('typescript'),
+      code: Code,
+    }),
     Reward,
   ),
   remove: call(z.object({ id: Id }), Done),
   /** Syntax and contract, without running it on data. */
-  check: call(z.object({ code: z.string().max(256_000) }), z.object({ problems: z.array(CodeProblem) })),
+  check: call(
+    RewardCode,
+    z.object({ problems: z.array(CodeProblem), params: z.array(RewardParam).default([]) }),
+  ),
   /** Generates completions of real rows with the engine, now, and scores them. */
   test: stream(
-    z.object({
-      code: z.string().max(256_000),
+    RewardCode.extend({
+      params: RewardParams.default({}),
       model: Id,
       dataset: Id,
       mapping: Mapping,
@@ -86,8 +123,8 @@ export const rewards = {
   ),
   /** Scores completions that exist already (those of the last test) with other code. */
   score: call(
-    z.object({
-      code: z.string().max(256_000),
+    RewardCode.extend({
+      params: RewardParams.default({}),
       dataset: Id,
       mapping: Mapping,
       samples: z

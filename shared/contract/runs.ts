@@ -3,7 +3,27 @@ import { call, stream } from '../rpc/verb';
 import { AdapterRef } from './chat';
 import { Done, Empty, Id, Page, Problem } from './common';
 import { Mapping } from './datasets';
-import { RewardStatus } from './rewards';
+import { RewardLanguage, RewardParams, RewardStatus } from './rewards';
+
+const weight = z.number().min(-1000).max(1000).default(1);
+const params = RewardParams.default({});
+
+/** One of a run's rewards: a saved one, or its code. Their sum, each times its weight, is what a run learns from. */
+export const RunReward = z.union(
+  [
+    z.strictObject({ id: Id, weight, params }),
+    z.strictObject({
+      code: z.string().max(256_000),
+      language: RewardLanguage.default('typescript'),
+      /** What its part of the sum is called; default `reward`. */
+      name: Id.optional(),
+      weight,
+      params,
+    }),
+  ],
+  { error: 'must be { id: ... } of a saved reward, or { code: ... } of one; with a weight, or none for 1' },
+);
+export type RunReward = z.output<typeof RunReward>;
 
 /** A model in a role beside the policy's; with what a run has taught it where `adapter` names one. */
 export const RoleModel = z.strictObject({ model: Id, adapter: AdapterRef.nullable().default(null) });
@@ -12,7 +32,7 @@ export type RoleModel = z.output<typeof RoleModel>;
 /** All choices of a run. The same object is the form's value, the run folder's config.yaml and the CLI's input. */
 export const RunConfig = z
   .object({
-    format: z.literal(1).default(1),
+    format: z.literal(2).default(2),
     name: z.string().min(1).max(120),
     algorithm: z.string().min(1),
     model: Id,
@@ -27,13 +47,8 @@ export const RunConfig = z
           .default(null),
       })
       .strict(),
-    /** A saved reward by id, or its code; null where the algorithm needs none. */
-    reward: z
-      .union([z.object({ id: Id }).strict(), z.object({ code: z.string().max(256_000) }).strict()], {
-        error: 'must be { id: ... } of a saved reward, or { code: ... } with its TypeScript',
-      })
-      .nullable()
-      .default(null),
+    /** Empty where the algorithm needs none. */
+    rewards: z.array(RunReward).max(16).default([]),
     /** Whom the policy learns from; null where the algorithm has no teacher. */
     teacher: RoleModel.nullable().default(null),
     /** The algorithm's own settings (shared/algorithms), checked by its schema. */
@@ -49,6 +64,15 @@ export const RunConfig = z
   })
   .strict();
 export type RunConfig = z.output<typeof RunConfig>;
+
+/** A configuration as an older version wrote it, as this one reads it. Format 1 had one `reward`. */
+export function upgradeConfig(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return value;
+  const { reward, ...config } = value as { format?: unknown; reward?: unknown };
+  if ((config.format ?? 1) !== 1 || 'rewards' in config) return value;
+  const rewards = reward === undefined || reward === null ? [] : [reward];
+  return { ...config, format: 2, rewards };
+}
 export type RunConfigInput = z.input<typeof RunConfig>;
 
 export const RunStatus = z.enum([
@@ -180,9 +204,20 @@ export const RunSummary = z.object({
 });
 export type RunSummary = z.infer<typeof RunSummary>;
 
+/** A reward as it was when its run began. */
+export const FrozenReward = z.object({
+  /** Of its part: `reward/<name>`. */
+  name: Id,
+  language: RewardLanguage,
+  code: z.string(),
+  weight: z.number(),
+  params: RewardParams,
+});
+export type FrozenReward = z.infer<typeof FrozenReward>;
+
 export const Run = RunSummary.extend({
   config: RunConfig,
-  rewardCode: z.string().nullable(),
+  rewards: z.array(FrozenReward),
   folder: z.string(),
   /** What the run was made with: versions, device, hashes of model, data, template and reward. */
   provenance: z.record(z.string(), z.string()),
@@ -212,6 +247,17 @@ export const Estimate = z.object({
 });
 export type Estimate = z.infer<typeof Estimate>;
 
+/** One reward's part of a rollout's sum. */
+export const Component = z.object({
+  name: z.string(),
+  weight: z.number(),
+  /** Before its weight; null unless the status is `ok`. */
+  reward: z.number().nullable(),
+  status: RewardStatus,
+  error: z.string().optional(),
+});
+export type Component = z.infer<typeof Component>;
+
 export const RolloutSort = z.enum(['order', 'reward', 'length', 'advantage']);
 export const Rollout = z.object({
   /** Number within the run, unique. */
@@ -226,6 +272,8 @@ export const Rollout = z.object({
   reward: z.number().nullable(),
   status: RewardStatus,
   error: z.string().optional(),
+  /** What the reward is the sum of; empty where there is one reward, of weight 1. */
+  components: z.array(Component).default([]),
   advantage: z.number().nullable(),
   length: z.number().int(),
   finish: z.enum(['stop', 'length', 'cancelled']),

@@ -44,7 +44,7 @@ const config: RunConfigInput = {
   algorithm: 'grpo',
   model: model.id,
   data: { dataset: dataset.id, mapping: { prompt: 'question', answer: 'answer' }, heldOut: null },
-  reward: { id: reward.id },
+  rewards: [{ id: reward.id }],
   params: { steps: STEPS, prompts: 4, groupSize: 4, maxNewTokens: 32, learningRate: 1e-4 },
   seed: 1,
 };

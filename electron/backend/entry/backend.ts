@@ -111,7 +111,7 @@ export async function startBackend(options: BackendOptions): Promise<Backend> {
     },
     async close() {
       await runs.close();
-      await library.scorer.close();
+      await library.scoring.close();
       library.renderer.close();
       await engineHost.close();
       log.write('info', 'closed');

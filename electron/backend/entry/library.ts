@@ -4,7 +4,7 @@ import type { HostSpawn } from '../../supervise/host-spawn';
 import { DatasetRegistry } from '../datasets';
 import { ModelRegistry } from '../models';
 import { Roots } from '../places';
-import { RewardScorer, RewardStore } from '../rewards';
+import { RewardScorer, RewardScoring, RewardStore } from '../rewards';
 import { Renderer } from '../text';
 
 export interface LibraryOptions {
@@ -22,7 +22,7 @@ export interface Library {
   models: ModelRegistry;
   datasets: DatasetRegistry;
   rewards: RewardStore;
-  scorer: RewardScorer;
+  scoring: RewardScoring;
   roots: Roots;
   renderer: Renderer;
 }
@@ -47,6 +47,6 @@ export function openLibrary({ home, resources, roots: allowed, module, spawn }: 
     }),
     datasets: new DatasetRegistry({ home, bundled: join(resources, 'datasets'), roots }),
     rewards: new RewardStore(home, join(resources, 'rewards')),
-    scorer: new RewardScorer(spawn),
+    scoring: new RewardScoring({ typescript: new RewardScorer(spawn) }),
   };
 }

@@ -4,7 +4,7 @@ import type { Mapping } from '../../../shared/contract/datasets';
 import type { ScoredSample } from '../../../shared/contract/rewards';
 import { AtelierError, type Handlers } from '../../../shared/rpc';
 import { answerOf, prepareRows, promptMessages, type PromptRow } from '../datasets';
-import { checkReward, type RewardRecord } from '../rewards';
+import type { RewardRecord, ScoreRequest, StoredReward } from '../rewards';
 import type { EngineHost } from '../system';
 import { LatestNumber } from './latest-number';
 import type { Library } from './library';
@@ -14,18 +14,22 @@ type Scored = z.input<typeof ScoredSample>;
 
 /** The verbs of `rewards`; `test` samples completions with the engine, now. */
 export function rewardVerbs(library: Library, engineHost: EngineHost): Handlers<AtelierContract>['rewards'] {
-  const { rewards, datasets, scorer } = library;
+  const { rewards, datasets, scoring } = library;
+  // settings are the code's own: only code that declares some is loaded for a list
+  const described = async (reward: StoredReward) =>
+    /\bparams\b/.test(reward.code) ? { ...reward, params: (await scoring.describe(reward)).params } : reward;
   return {
-    list: () => rewards.list(),
-    save: (input) => rewards.save(input),
+    list: async () => Promise.all((await rewards.list()).map((reward) => described(reward))),
+    save: async (input) => described(await rewards.save(input)),
     async remove({ id }) {
       await rewards.remove(id);
       return {};
     },
-    check: async ({ code }) => ({ problems: await checkReward(scorer, code) }),
+    check: (reward) => scoring.describe(reward),
     async *test(input, { signal }) {
       const total = input.prompts * input.samples;
       yield { kind: 'progress', phase: 'loading', done: 0, total };
+      const reward = await scoring.settle(input);
       const model = await openModel(library, input.model);
       const maxTokens = model.contextLength - input.maxNewTokens;
       if (maxTokens < 1) {
@@ -68,8 +72,8 @@ export function rewardVerbs(library: Library, engineHost: EngineHost): Handlers<
             return record(prompts[row.prompt]!, completion, Array.from(row.ids));
           }),
         );
-        const scores = await scorer.score(
-          { code: input.code, samples: records, seed: input.seed, step: 0 },
+        const scores = await scoring.score(
+          { ...pick(reward), samples: records, seed: input.seed, step: 0 },
           signal,
         );
         yield {
@@ -109,10 +113,16 @@ export function rewardVerbs(library: Library, engineHost: EngineHost): Handlers<
           tokens: null,
         };
       });
-      return scorer.score({ code: input.code, samples, seed: 0, step: 0 }, signal);
+      return scoring.score({ ...pick(await scoring.settle(input)), samples, seed: 0, step: 0 }, signal);
     },
   };
 }
+
+const pick = ({ language, code, params }: Pick<ScoreRequest, 'language' | 'code' | 'params'>) => ({
+  language,
+  code,
+  params,
+});
 
 async function somePrompts(
   library: Library,

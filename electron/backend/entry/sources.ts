@@ -1,7 +1,6 @@
-import { AtelierError } from '../../../shared/rpc';
 import { prepareRows, type DataRow, type PromptRow } from '../datasets';
 import type { OpenModel } from '../models';
-import { checkReward, codeHash } from '../rewards';
+import { rewardHash } from '../rewards';
 import type { Sources, UsableModel } from '../runs';
 import type { ModelText } from '../text';
 import type { Scorer } from '../train';
@@ -36,7 +35,7 @@ export function asked({ messages, text }: Pick<PromptRow, 'messages' | 'text'>):
 
 /** What runs take from the library. */
 export function librarySources(library: Library): Sources {
-  const { datasets, rewards, scorer } = library;
+  const { datasets, rewards, scoring } = library;
   const textOf = async (model: UsableModel) => (await openModel(library, model.id)).text;
   return {
     model: (id) => openModel(library, id) as Promise<UsableModel>,
@@ -50,23 +49,17 @@ export function librarySources(library: Library): Sources {
       }
       return { rows, left: problems };
     },
-    reward: async (id) => ({ code: (await rewards.get(id)).code }),
-    async scorer(code): Promise<Scorer> {
-      const [mistake] = await checkReward(scorer, code);
-      if (mistake) {
-        throw new AtelierError(
-          'invalid_input',
-          `The reward: line ${mistake.line}, column ${mistake.column}: ${mistake.message}`,
-          'Open it in the reward editor.',
-          { path: 'reward' },
-        );
-      }
+    reward: (id) => rewards.get(id),
+    async scorer(reward): Promise<Scorer> {
+      const { language, code, params } = await scoring.settle(reward);
       return {
-        hash: codeHash(code),
+        hash: rewardHash(code, params),
         score: (samples, { seed, step }, signal) =>
-          scorer.score(
+          scoring.score(
             {
+              language,
               code,
+              params,
               seed: seed % 2 ** 31,
               step,
               indices: samples.map((sample) => sample.index),

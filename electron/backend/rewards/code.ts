@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { blankSourceFile as BlankSourceFile } from 'ts-blank-space';
 import type ts from 'typescript';
+import type { RewardParams } from '../../../shared/contract/rewards';
 import { AtelierError } from '../../../shared/rpc/errors';
 
 /** 1-based, as editors count. */
@@ -80,6 +81,11 @@ function isAsyncDefault(typescript: typeof ts, statement: ts.Statement): boolean
   const { expression } = statement;
   if (!typescript.isArrowFunction(expression) && !typescript.isFunctionExpression(expression)) return false;
   return isAsync(expression);
+}
+
+/** Of the code with its settings; without any, of the code alone. */
+export function rewardHash(code: string, params: RewardParams): string {
+  return Object.keys(params).length === 0 ? codeHash(code) : codeHash(`${code}\n${JSON.stringify(params)}`);
 }
 
 export async function compileReward(code: string): Promise<string> {

@@ -1,10 +1,11 @@
-import type { RewardStatus } from '../../../shared/contract/rewards';
+import type { RewardLanguage, RewardParams, RewardStatus } from '../../../shared/contract/rewards';
 
 /**
  * What a reward function is given for each sample:
  * `export default function reward({ prompt, completion, answer, messages, row, tokens })`
  * answers with a number, a boolean (1 or 0), or null: no opinion, the sample is left out and counted.
- * With `export const batch = true` it is given an array of these and answers with an array.
+ * With `export const batch = true` it is given an array of these and answers with an array. Its second argument are
+ * its settings: the values of `export const params`.
  */
 export interface RewardRecord {
   prompt: string;
@@ -19,8 +20,11 @@ export interface RewardRecord {
 }
 
 export interface ScoreRequest {
-  /** TypeScript, as the user wrote it. */
+  language: RewardLanguage;
+  /** As the user wrote it. */
   code: string;
+  /** Its settings, complete. */
+  params: RewardParams;
   samples: readonly RewardRecord[];
   /** With the sample's index these seed Math.random: scoring again gives the same numbers. */
   seed: number;

@@ -1,5 +1,5 @@
-export { checkReward } from './check';
-export { codeHash } from './code';
+export { rewardHash } from './code';
 export type { RewardRecord, Scored, ScoreRequest } from './contract';
-export { RewardStore } from './reward-store';
-export { RewardScorer, type ScorerOptions } from './scorer';
+export { RewardStore, type StoredReward } from './reward-store';
+export { RewardScorer } from './scorer';
+export { RewardScoring } from './scoring';

@@ -2,8 +2,8 @@ import { mkdtemp, readFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
-import { checkReward } from './check';
 import { RewardScorer } from './scorer';
+import { RewardScoring } from './scoring';
 import { RewardStore } from './reward-store';
 import { templates } from './templates';
 import { record, spawnReward } from './testing';
@@ -26,9 +26,9 @@ describe('the store', () => {
   });
 
   test('a saved reward comes back, is replaced in place, and is a file of its own', async () => {
-    const saved = await store.save({ name: 'Mine', code: 'export default () => 1;' });
+    const saved = await store.save({ name: 'Mine', language: 'typescript', code: 'export default () => 1;' });
     expect(saved).toMatchObject({ id: 'mine', source: 'user', name: 'Mine' });
-    const again = await store.save({ id: 'mine', name: 'Mine too', code: 'export default () => 2;' });
+    const again = await store.save({ id: 'mine', name: 'Mine too', code: 'export default () => 2;', language: 'typescript' });
     expect(again.id).toBe('mine');
     expect(again.hash).not.toBe(saved.hash);
     expect(await new RewardStore(home, 'resources/rewards').get('mine')).toEqual(again);
@@ -38,18 +38,18 @@ describe('the store', () => {
   });
 
   test('a bundled one is copied, never changed or removed', async () => {
-    const copy = await store.save({ id: 'sums', name: 'Right sum', code: 'export default () => 0;' });
+    const copy = await store.save({ id: 'sums', name: 'Right sum', code: 'export default () => 0;', language: 'typescript' });
     expect(copy).toMatchObject({ id: 'right-sum', source: 'user' });
     await expect(store.remove('sums')).rejects.toMatchObject({ code: 'forbidden' });
-    await expect(store.save({ id: 'nowhere', name: 'x', code: '' })).rejects.toMatchObject({
+    await expect(store.save({ id: 'nowhere', name: 'x', code: '', language: 'typescript' })).rejects.toMatchObject({
       code: 'not_found',
     });
   });
 });
 
 describe('check', () => {
-  const scorer = new RewardScorer(spawnReward);
-  afterAll(() => scorer.close());
+  const scoring = new RewardScoring({ typescript: new RewardScorer(spawnReward) });
+  afterAll(() => scoring.close());
 
   test.each([
     ['export default () => 1', []],
@@ -83,7 +83,7 @@ describe('check', () => {
       [{ line: 1, column: 1, message: expect.stringMatching(/await/) as string }],
     ],
   ])('%s', async (code, problems) => {
-    expect(await checkReward(scorer, code)).toEqual(problems);
+    expect((await scoring.describe({ language: 'typescript', code })).problems).toEqual(problems);
   });
 
   const samples = {
@@ -107,9 +107,9 @@ describe('check', () => {
   test.each(templates.map(({ id, code }) => [id, code] as const))(
     'the template %s does what it says',
     async (id, code) => {
-      expect(await checkReward(scorer, code)).toEqual([]);
+      const reward = await scoring.settle({ language: 'typescript' as const, code, params: {} });
       const key = id as keyof typeof samples;
-      const scored = await scorer.score({ code, samples: samples[key], seed: 0, step: 0 });
+      const scored = await scoring.score({ ...reward, samples: samples[key], seed: 0, step: 0 });
       expect(scored.map(({ reward }) => reward)).toEqual(wanted[key]);
     },
   );

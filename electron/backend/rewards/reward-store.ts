@@ -2,7 +2,11 @@ import { mkdir, readdir, readFile, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { Id } from '../../../shared/contract/common';
-import type { Reward } from '../../../shared/contract/rewards';
+import {
+  REWARD_ENDINGS,
+  RewardLanguage,
+  type Reward,
+} from '../../../shared/contract/rewards';
 import { AtelierError } from '../../../shared/rpc/errors';
 import { makeId } from '../places';
 import { readJson, replaceFile } from '../store';
@@ -10,9 +14,13 @@ import { codeHash } from './code';
 import { headComment } from './head-comment';
 import { templates } from './templates';
 
+const LANGUAGES = RewardLanguage.options;
 const Label = z.object({ name: z.string() });
 
-/** Rewards: those that come with the app, and the user's as `rewards/<id>.ts` in the data folder. */
+/** A reward without what its code would have to run for. */
+export type StoredReward = Omit<Reward, 'params'>;
+
+/** Rewards: those that come with the app, and the user's as `rewards/<id>.ts` (.py, .md) in the data folder. */
 export class RewardStore {
   readonly #folder: string;
 
@@ -24,23 +32,33 @@ export class RewardStore {
     this.#folder = join(home, 'rewards');
   }
 
-  async list(): Promise<Reward[]> {
+  async list(): Promise<StoredReward[]> {
     const [own, shipped] = await Promise.all([
       this.#read(this.#folder, 'user'),
       this.#read(this.bundled, 'bundled'),
     ]);
     own.sort((a, b) => b.updatedAt - a.updatedAt);
-    return [...own, ...shipped, ...templates.map(({ id, code }) => made(id, id, code, 'bundled', 0))];
+    return [...own, ...shipped, ...templates.map(({ id, code }) => made(id, id, 'typescript', code, 'bundled', 0))];
   }
 
-  async get(id: string): Promise<Reward> {
+  async get(id: string): Promise<StoredReward> {
     const found = (await this.list()).find((reward) => reward.id === id);
     if (found) return found;
     throw new AtelierError('not_found', `There is no reward "${id}".`);
   }
 
   /** Makes or replaces a user's reward; a bundled one is copied under a new id. */
-  async save({ id, name, code }: { id?: string | undefined; name: string; code: string }): Promise<Reward> {
+  async save({
+    id,
+    name,
+    language,
+    code,
+  }: {
+    id?: string | undefined;
+    name: string;
+    language: RewardLanguage;
+    code: string;
+  }): Promise<StoredReward> {
     const all = await this.list();
     const existing = all.find((reward) => reward.id === id);
     if (id !== undefined && !existing) throw new AtelierError('not_found', `There is no reward "${id}".`);
@@ -51,7 +69,10 @@ export class RewardStore {
     await mkdir(this.#folder, { recursive: true });
     // The code comes last: a reward exists once its code does.
     await replaceFile(this.#path(kept, 'json'), JSON.stringify({ name }));
-    await replaceFile(this.#path(kept, 'ts'), code);
+    await replaceFile(this.#path(kept, REWARD_ENDINGS[language]), code);
+    if (existing?.source === 'user' && existing.language !== language) {
+      await rm(this.#path(kept, REWARD_ENDINGS[existing.language]), { force: true });
+    }
     return this.get(kept);
   }
 
@@ -60,26 +81,29 @@ export class RewardStore {
     if (reward.source === 'bundled') {
       throw new AtelierError('forbidden', `"${reward.name}" comes with the app and cannot be removed.`);
     }
-    await rm(this.#path(id, 'ts'), { force: true });
+    await rm(this.#path(id, REWARD_ENDINGS[reward.language]), { force: true });
     await rm(this.#path(id, 'json'), { force: true });
   }
 
-  #path(id: string, ending: 'ts' | 'json'): string {
+  #path(id: string, ending: string): string {
     return join(this.#folder, `${Id.parse(id)}.${ending}`);
   }
 
-  async #read(folder: string, source: Reward['source']): Promise<Reward[]> {
+  async #read(folder: string, source: Reward['source']): Promise<StoredReward[]> {
     const names = await readdir(folder).catch(() => []);
-    const ids = names.filter((name) => name.endsWith('.ts')).map((name) => name.slice(0, -3));
+    const files = names.flatMap((name) => {
+      const language = LANGUAGES.find((one) => name.endsWith(`.${REWARD_ENDINGS[one]}`));
+      const id = name.replace(/\.[a-z]+$/, '');
+      return language && Id.safeParse(id).success ? [{ id, name, language }] : [];
+    });
     const found = await Promise.all(
-      ids
-        .filter((id) => Id.safeParse(id).success)
-        .sort()
-        .map(async (id) => {
-          const path = join(folder, `${id}.ts`);
+      files
+        .sort((a, b) => (a.id < b.id ? -1 : 1))
+        .map(async ({ id, name, language }) => {
+          const path = join(folder, name);
           const [code, { mtimeMs }] = await Promise.all([readFile(path, 'utf8'), stat(path)]);
           const label = Label.safeParse(await readJson(join(folder, `${id}.json`)).catch(() => null));
-          return made(id, label.success ? label.data.name : null, code, source, mtimeMs);
+          return made(id, label.success ? label.data.name : null, language, code, source, mtimeMs);
         }),
     );
     return found;
@@ -89,16 +113,17 @@ export class RewardStore {
 function made(
   id: string,
   label: string | null,
+  language: RewardLanguage,
   code: string,
   source: Reward['source'],
   updatedAt: number,
-): Reward {
+): StoredReward {
   const { name, description } = headComment(code);
   return {
     id,
     name: (source === 'user' ? label : name) ?? name ?? label ?? id,
     source,
-    language: 'typescript',
+    language,
     code,
     hash: codeHash(code),
     ...(description === undefined ? {} : { description }),

@@ -25,6 +25,9 @@ export interface ScorerOptions {
   patience?: number;
 }
 
+/** The language is this scorer's own; most code has no settings. */
+export type ScriptRequest = Omit<ScoreRequest, 'language' | 'params'> & Partial<Pick<ScoreRequest, 'params'>>;
+
 /** How a task ended when it did not come to its own end. */
 interface Break {
   status: 'timeout' | 'killed';
@@ -37,6 +40,7 @@ interface Attempt {
   loaded: boolean;
   batch: boolean;
   mistake?: Mistake;
+  params?: string;
   broken: Break | null;
 }
 
@@ -68,17 +72,18 @@ export class RewardScorer {
   }
 
   /** One result a sample, in order. Throws `invalid_input` only where the code does not compile. */
-  score(request: ScoreRequest, signal?: AbortSignal): Promise<Scored[]> {
+  score(request: ScriptRequest, signal?: AbortSignal): Promise<Scored[]> {
     return this.#queued(() => this.#score(request, signal));
   }
 
   /** Evaluates the module: what is wrong with it, before any sample. */
-  inspect(code: string): Promise<Mistake | null> {
+  inspect(code: string): Promise<{ mistake?: Mistake; params?: string }> {
     return this.#queued(async () => {
       const task: Inspection = { kind: 'inspect', id: this.#nextId++, code, limit: this.#limit };
       const attempt = await this.#attempt(task);
-      if (attempt.broken) return { message: attempt.broken.message };
-      return attempt.mistake ?? null;
+      if (attempt.broken) return { mistake: { message: attempt.broken.message } };
+      const { mistake, params } = attempt;
+      return { ...(mistake && { mistake }), ...(params !== undefined && { params }) };
     });
   }
 
@@ -94,7 +99,7 @@ export class RewardScorer {
     return result;
   }
 
-  async #score(request: ScoreRequest, signal?: AbortSignal): Promise<Scored[]> {
+  async #score(request: ScriptRequest, signal?: AbortSignal): Promise<Scored[]> {
     const code = await compileReward(request.code);
     const indices = request.indices ?? request.samples.map((_, index) => index);
     const scored: Scored[] = [];
@@ -108,6 +113,7 @@ export class RewardScorer {
         id: this.#nextId++,
         code,
         samples: JSON.stringify(rest),
+        params: JSON.stringify(request.params ?? {}),
         count: rest.length,
         seed: request.seed | 0,
         step: request.step | 0,
@@ -191,7 +197,8 @@ export class RewardScorer {
             message.reason === 'timeout' ? message.message : `it broke its sandbox: ${message.message}`,
           );
         } else if (message.kind === 'done') {
-          attempt.mistake = message.mistake;
+          if (message.mistake) attempt.mistake = message.mistake;
+          if (message.params !== undefined) attempt.params = message.params;
           end(() => resolve(attempt));
         }
       });

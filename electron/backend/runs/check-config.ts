@@ -1,5 +1,5 @@
 import type { Problem } from '../../../shared/contract/common';
-import type { RunConfig } from '../../../shared/contract/runs';
+import type { FrozenReward, RunConfig, RunReward } from '../../../shared/contract/runs';
 import {
   algorithmByKey,
   ALGORITHMS,
@@ -8,6 +8,7 @@ import {
   type Needs,
 } from '../../../shared/algorithms';
 import { AtelierError, issueHint, issueText, pathOf } from '../../../shared/rpc';
+import { checkRewards } from './rewards';
 import type { Sources, UsableModel } from './sources';
 
 export interface Checked {
@@ -15,12 +16,12 @@ export interface Checked {
   params: CommonParams & Record<string, unknown>;
   needs: Needs;
   model: UsableModel;
-  rewardCode: string | null;
+  rewards: FrozenReward[];
 }
 
 /** What is wrong with a configuration, by field; `checked` where nothing stops it. */
 export async function checkConfig(
-  config: RunConfig,
+  config: Omit<RunConfig, 'rewards'> & { rewards: readonly RunReward[] },
   sources: Sources,
 ): Promise<{ problems: Problem[]; checked: Checked | null }> {
   const problems: Problem[] = [];
@@ -31,7 +32,9 @@ export async function checkConfig(
       return await work();
     } catch (error) {
       if (!(error instanceof AtelierError) || error.code === 'internal') throw error;
-      fault(path, error.message, error.hint);
+      const inside = error.details?.['path'];
+      const within = typeof inside === 'string' && inside.startsWith('params.') ? `.${inside}` : '';
+      fault(`${path}${within}`, error.message, error.hint);
       return null;
     }
   };
@@ -50,8 +53,7 @@ export async function checkConfig(
     fault(pathOf(['params', ...issue.path]), issueText(issue), issueHint(algorithm.params, issue));
   }
   const model = await attempt('model', () => sources.model(config.model));
-  const rewardCode = await attempt('reward', () => rewardOf(config, algorithm, sources));
-  if (rewardCode !== null) await attempt('reward', () => sources.scorer(rewardCode));
+  const rewards = algorithm.advantages ? await checkRewards(config, algorithm, sources, attempt) : [];
   if (!parsed.success || !model || problems.length > 0) return { problems, checked: null };
 
   const params = parsed.data as Checked['params'];
@@ -74,16 +76,8 @@ export async function checkConfig(
     problems,
     checked: problems.some((p) => p.level === 'error')
       ? null
-      : { algorithm, params, needs, model, rewardCode },
+      : { algorithm, params, needs, model, rewards },
   };
-}
-
-async function rewardOf(config: RunConfig, algorithm: Algorithm, sources: Sources): Promise<string | null> {
-  if (!algorithm.advantages) return null;
-  if (config.reward === null) {
-    throw new AtelierError('invalid_input', `${algorithm.label} needs a reward.`, 'Choose one, or write it.');
-  }
-  return 'code' in config.reward ? config.reward.code : (await sources.reward(config.reward.id)).code;
 }
 
 /** Tokens that a prompt or an example may have. */

@@ -4,6 +4,7 @@ import { RunStore } from '../store';
 import { RunControl, train } from '../train';
 import { writeAdapterConfig } from './adapter-config';
 import { checkConfig } from './check-config';
+import { scorersOf } from './rewards';
 import { fromEngine } from './engine-errors';
 import { chooseMicroTokens, identity, prepareData, type PreparedData } from './prepare';
 import type { Live, RunEntry } from './run-entry';
@@ -53,8 +54,8 @@ async function work(entry: RunEntry, live: Live, options: RunsOptions) {
     tokensPerSecond: null,
     etaSeconds: null,
   });
-  // the reward as it was when the run began, whatever its saved version has become
-  const frozen = { ...config, reward: record.rewardCode === null ? null : { code: record.rewardCode } };
+  // the rewards as they were when the run began, whatever their saved versions have become
+  const frozen = { ...config, rewards: record.rewards };
   const { problems, checked } = await checkConfig(frozen, sources);
   if (!checked) {
     const first = problems.find((problem) => problem.level === 'error')!;
@@ -74,7 +75,7 @@ async function work(entry: RunEntry, live: Live, options: RunsOptions) {
       model: lease.model,
       text: checked.model.text,
       data: prepared.data,
-      scorer: checked.rewardCode === null ? null : await sources.scorer(checked.rewardCode),
+      rewards: await scorersOf(checked.rewards, sources),
       store,
       control,
       belongsTo: identity(checked, config.params, prepared),

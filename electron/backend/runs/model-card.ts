@@ -1,4 +1,14 @@
+import type { FrozenReward } from '../../../shared/contract/runs';
 import type { RunRecord } from '../store';
+
+const FENCES = { typescript: 'ts', python: 'py', judge: 'md' };
+
+function rewardText({ name, language, code, weight, params }: FrozenReward): string {
+  const settings = Object.entries(params).map(([key, value]) => `${key} ${String(value)}`);
+  const about = [weight === 1 ? '' : `weight ${weight}`, ...settings].filter(Boolean).join(', ');
+  const fence = '```';
+  return `\n## Reward: ${name}${about === '' ? '' : ` (${about})`}\n\n${fence}${FENCES[language]}\n${code.replaceAll(fence, "'''")}\n${fence}\n`;
+}
 
 export interface CardNumbers {
   step: number;
@@ -40,7 +50,7 @@ ${Object.entries(record.provenance)
 \`\`\`json
 ${JSON.stringify(config.params, null, 2)}
 \`\`\`
-${record.rewardCode === null ? '' : `\n## Reward\n\n\`\`\`ts\n${record.rewardCode.replaceAll('```', "'''")}\n\`\`\`\n`}
+${record.rewards.map(rewardText).join('')}
 ## Use
 
 \`\`\`python

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import type { Engine, ModelInfo } from '../../../native/face';
 import type { DataKind } from '../../../shared/algorithms';
-import type { RunConfig } from '../../../shared/contract/runs';
+import type { FrozenReward, RunConfig } from '../../../shared/contract/runs';
 import { AtelierError } from '../../../shared/rpc';
-import { sequencesOf, type RowOf, type RunData } from '../train';
+import { isPlain, sequencesOf, type RowOf, type RunData } from '../train';
 import { tokenBudget, type Checked } from './check-config';
 import type { LeftOut, Rows, Sources } from './sources';
 
@@ -85,9 +85,17 @@ export function identity(
     model: checked.model.hash,
     template: checked.model.templateHash,
     data: data.hash,
-    reward: checked.rewardCode === null ? 'none' : hash(checked.rewardCode),
+    reward: rewardsIdentity(checked.rewards, hash),
     settings: hash(JSON.stringify(Object.entries(params).sort(([a], [b]) => (a < b ? -1 : 1)))),
   };
+}
+
+/** Of one reward without weight and settings, its code alone: so has every run that began before there were several. */
+function rewardsIdentity(rewards: readonly FrozenReward[], hash: (text: string) => string): string {
+  const [first] = rewards;
+  if (!first) return 'none';
+  if (isPlain(rewards) && Object.keys(first.params).length === 0) return hash(first.code);
+  return hash(JSON.stringify(rewards.map(({ code, weight, params }) => [code, weight, params])));
 }
 
 /** Padded tokens a forward and backward holds at once: bounded by a share of the engine's memory. */

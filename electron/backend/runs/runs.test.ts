@@ -65,10 +65,10 @@ describe('a run over the wire', () => {
     expect(summary!.heldOut.after!).toBeGreaterThan(summary!.heldOut.before!);
     const run = await backend.client.runs.get({ id });
     expect(run.config.params).toMatchObject({ steps: 8, clipHigh: 0.28 });
-    expect(run.rewardCode).toContain('export default');
+    expect(run.rewards[0]!.code).toContain('export default');
     expect(run.provenance).toMatchObject({ version: 'test', model: 'scripted' });
     expect(readdirSync(run.folder).sort()).toEqual(
-      expect.arrayContaining(['checkpoints', 'config.yaml', 'reward.ts', 'run.json', 'run.sqlite']),
+      expect.arrayContaining(['checkpoints', 'config.yaml', 'reward-exact.ts', 'run.json', 'run.sqlite']),
     );
 
     const { rollouts } = await backend.client.runs.rollouts({
@@ -165,7 +165,7 @@ describe('what is wrong with a configuration', () => {
     ['params.groupSize', { params: { groupSize: 1 } }],
     ['params', { params: { stepz: 1 } }],
     ['params.maxNewTokens', { params: { maxNewTokens: 256 } }],
-    ['reward', { reward: null }],
+    ['rewards', { rewards: [] }],
   ])('is named by its field: %s', async (path, more) => {
     await expect(backend.client.runs.start(grpoRun(more))).rejects.toMatchObject({
       code: 'invalid_input',
@@ -299,7 +299,7 @@ describe('after the backend ended', () => {
     const runs = join(home, 'runs');
     for (const name of ['no-record', 'newer', 'bad-store', 'half-written']) mkdirSync(join(runs, name));
     const record = readFileSync(join(runs, id, 'run.json'), 'utf8');
-    writeFileSync(join(runs, 'newer', 'run.json'), JSON.stringify({ format: 2 }));
+    writeFileSync(join(runs, 'newer', 'run.json'), JSON.stringify({ format: 3 }));
     writeFileSync(join(runs, 'bad-store', 'run.json'), record);
     writeFileSync(join(runs, 'bad-store', 'run.sqlite'), 'x'.repeat(5000));
     writeFileSync(join(runs, 'half-written', 'run.json'), record.slice(0, 100));

@@ -105,14 +105,14 @@ export class Runs {
     const rows = await this.#rowCount(config, checked, sources);
     const id = makeRunId(config.name);
     const record: RunRecord = {
-      format: 1,
+      format: 2,
       id,
       name: config.name,
       createdAt: Date.now(),
       modelName: checked.model.name,
       steps: checked.algorithm.steps(checked.params, rows),
       headline: checked.algorithm.headline,
-      rewardCode: checked.rewardCode,
+      rewards: checked.rewards,
       provenance: {
         ...this.options.provenance,
         model: checked.model.hash,

@@ -1,4 +1,5 @@
 import type { DataKind } from '../../../shared/algorithms';
+import type { FrozenReward } from '../../../shared/contract/runs';
 import type { Mapping } from '../../../shared/contract/datasets';
 import type { RowOf, Scorer, TextSide } from '../train';
 
@@ -45,7 +46,7 @@ export interface Sources {
       limit?: number;
     },
   ): Promise<Rows<RowOf[K]>>;
-  reward(id: string): Promise<{ code: string }>;
-  /** Compiles the code; problems are `invalid_input`. */
-  scorer(code: string): Promise<Scorer>;
+  reward(id: string): Promise<Pick<FrozenReward, 'code' | 'language'>>;
+  /** Compiles the code and completes its settings; problems are `invalid_input`, at `params.<key>` of a setting. */
+  scorer(reward: Pick<FrozenReward, 'code' | 'language' | 'params'>): Promise<Scorer>;
 }

@@ -89,7 +89,7 @@ export async function details(entry: RunEntry, place: number | null): Promise<z.
   return {
     ...(await summarise(entry, place)),
     config: record.config,
-    rewardCode: record.rewardCode,
+    rewards: record.rewards,
     folder: entry.folder,
     provenance: record.provenance,
     exports: entry.reader.exports(),

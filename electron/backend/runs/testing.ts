@@ -28,7 +28,7 @@ export const scriptedSources: Sources = {
     rows: (kind === 'rollouts' ? (dataset === 'held' ? sums(limit ?? 8, 50) : sums(13)) : []) as never,
     left: dataset === 'sums-with-faults' ? [{ line: 14, message: 'no prompt' }] : [],
   }),
-  reward: async () => ({ code: 'export default () => 1;' }),
+  reward: async () => ({ language: 'typescript', code: 'export default () => 1;' }),
   scorer: async () => exactSum,
 };
 
@@ -88,7 +88,7 @@ export const grpoRun = (more: Partial<RunConfigInput> = {}): RunConfigInput => (
   algorithm: 'grpo',
   model: scriptedModel.family,
   data: { dataset: 'sums', heldOut: { dataset: 'held', rows: 8 } },
-  reward: { id: 'exact' },
+  rewards: [{ id: 'exact' }],
   params: { steps: 8, learningRate: 0.3, maxNewTokens: 32 },
   checkpointEvery: 3,
   ...more,

@@ -1,4 +1,4 @@
-import type { Rollout, RolloutSort, RunStatus, StoredRow } from '../../../shared/contract/runs';
+import type { Component, Rollout, RolloutSort, RunStatus, StoredRow } from '../../../shared/contract/runs';
 import type { z } from 'zod';
 import type { Connection } from './database';
 import { metricsFromText, rowsAfterSql, toStoredRow, type RawRow } from './rows';
@@ -31,7 +31,13 @@ const sortColumns = {
 
 /** Reads of a run's store, page by page. */
 export class StoreReader {
-  constructor(protected readonly db: Connection) {}
+  /** Older stores that are only read have no such column. */
+  readonly #components: string;
+
+  constructor(protected readonly db: Connection) {
+    const version = db.pragma('user_version', { simple: true }) as number;
+    this.#components = version >= 2 ? 'r.components' : 'NULL';
+  }
 
   rowsAfter(after: number, limit = 500): StoredRow[] {
     return (this.db.prepare(rowsAfterSql).all({ after, limit }) as RawRow[]).map(toStoredRow);
@@ -121,13 +127,20 @@ export class StoreReader {
     const rows = this.db
       .prepare(
         `SELECT r.id, r.step, r.grp AS "group", r.idx AS "index", g.line, g.prompt, r.completion, g.answer, r.reward,
-          r.status, r.error, r.advantage, r.length, r.finish, r.mean_logp AS meanLogp ${from}
+          r.status, r.error, r.advantage, r.length, r.finish, r.mean_logp AS meanLogp, ${this.#components} AS components ${from}
           ORDER BY ${column} IS NULL, ${column} ${direction}, r.id LIMIT :limit OFFSET :offset`,
       )
-      .all({ ...values, limit: query.limit, offset: query.offset }) as (Rollout & { error: string | null })[];
+      .all({ ...values, limit: query.limit, offset: query.offset }) as (Rollout & {
+      error: string | null;
+      components: string | null;
+    })[];
     return {
       total,
-      rollouts: rows.map(({ error, ...row }) => (error === null ? row : { ...row, error })),
+      rollouts: rows.map(({ error, components, ...row }) => ({
+        ...row,
+        ...(error === null ? {} : { error }),
+        components: components === null ? [] : (JSON.parse(components) as Component[]),
+      })),
     };
   }
 

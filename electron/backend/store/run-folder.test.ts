@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -13,14 +13,16 @@ beforeEach(() => {
 afterEach(() => rmSync(home, { recursive: true }));
 
 const record: RunRecord = {
-  format: 1,
+  format: 2,
   id: 'sums-abc234',
   name: 'Sums',
   createdAt: 1,
   modelName: 'Abacus',
   steps: 3,
   headline: 'reward/mean',
-  rewardCode: 'export default () => 1;',
+  rewards: [
+    { name: 'one', language: 'typescript', code: 'export default () => 1;', weight: 1, params: {} },
+  ],
   provenance: {},
   config: RunConfig.parse({ name: 'Sums', algorithm: 'grpo', model: 'abacus', data: { dataset: 'sums' } }),
 };
@@ -29,6 +31,23 @@ describe('a run folder', () => {
   it('is written and read back', async () => {
     await createRunFolder(home, record);
     expect(await readRecord(join(home, 'runs', record.id))).toEqual(record);
+  });
+
+  it('of format 1, with one reward, is read as a newer one', async () => {
+    await createRunFolder(home, record);
+    const folder = join(home, 'runs', record.id);
+    const { rewards, config, ...rest } = record;
+    const { rewards: _, ...before } = config;
+    const old = (reward: unknown, rewardCode: string | null) =>
+      JSON.stringify({ ...rest, format: 1, rewardCode, config: { ...before, format: 1, reward } });
+    writeFileSync(join(folder, 'run.json'), old({ id: 'sums' }, 'export default () => 2;'));
+    expect(await readRecord(folder)).toMatchObject({
+      format: 2,
+      rewards: [{ ...rewards[0], name: 'reward', code: 'export default () => 2;' }],
+      config: { format: 2, rewards: [{ id: 'sums', weight: 1, params: {} }] },
+    });
+    writeFileSync(join(folder, 'run.json'), old(null, null));
+    expect(await readRecord(folder)).toMatchObject({ rewards: [], config: { rewards: [] } });
   });
 
   it('on a disk with no room is refused with the place and the bytes', async () => {

@@ -3,13 +3,16 @@ import { readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { stringify } from 'yaml';
-import { RunConfig } from '../../../shared/contract/runs';
+import { REWARD_ENDINGS } from '../../../shared/contract/rewards';
+import { FrozenReward, RunConfig, upgradeConfig } from '../../../shared/contract/runs';
 import { AtelierError, issueText, pathOf } from '../../../shared/rpc';
 import { checkRoom, files, isDiskFull, replaceFile, type Files } from './files';
 
-/** What a run folder says about itself: `run.json`. `format` 1; a newer one is refused. */
+const FORMAT = 2;
+
+/** What a run folder says about itself: `run.json`. Older formats are read, newer ones refused. */
 export const RunRecord = z.object({
-  format: z.literal(1),
+  format: z.literal(FORMAT),
   id: z.string(),
   name: z.string(),
   createdAt: z.number(),
@@ -18,7 +21,7 @@ export const RunRecord = z.object({
   steps: z.number().int(),
   /** Key of the metric that stands for the run in lists. */
   headline: z.string(),
-  rewardCode: z.string().nullable(),
+  rewards: z.array(FrozenReward),
   provenance: z.record(z.string(), z.string()),
   config: RunConfig,
 });
@@ -57,7 +60,9 @@ export async function createRunFolder(home: string, record: RunRecord, using: Fi
     await checkRoom('A run', parent, START_BYTES, using);
     await using.mkdir(folder);
     await using.write(join(folder, 'config.yaml'), stringify(record.config));
-    if (record.rewardCode !== null) await using.write(join(folder, 'reward.ts'), record.rewardCode);
+    for (const { name, language, code } of record.rewards) {
+      await using.write(join(folder, `reward-${name}.${REWARD_ENDINGS[language]}`), code);
+    }
     await writeRecord(folder, record, using);
     await using.sync(parent);
   } catch (error) {
@@ -76,6 +81,16 @@ export async function writeRecord(folder: string, record: RunRecord, using: File
   await replaceFile(join(folder, 'run.json'), JSON.stringify(record, null, 2), using);
 }
 
+/** Format 1 had one reward, as its code. */
+function upgradeRecord(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return value;
+  const { rewardCode, ...record } = value as { format?: unknown; rewardCode?: unknown; config?: unknown };
+  if (record.format !== 1) return value;
+  const reward = { name: 'reward', language: 'typescript', code: rewardCode, weight: 1, params: {} };
+  const rewards = rewardCode === null ? [] : [reward];
+  return { ...record, format: FORMAT, rewards, config: upgradeConfig(record.config) };
+}
+
 /** @throws AtelierError invalid_file, unsupported */
 export async function readRecord(folder: string): Promise<RunRecord> {
   const file = join(folder, 'run.json');
@@ -86,14 +101,14 @@ export async function readRecord(folder: string): Promise<RunRecord> {
     throw new AtelierError('invalid_file', `${file} cannot be read: ${(error as Error).message}.`);
   }
   const format = (value as { format?: unknown } | null)?.format;
-  if (typeof format === 'number' && format > 1) {
+  if (typeof format === 'number' && format > FORMAT) {
     throw new AtelierError(
       'unsupported',
       `${file} was written by a newer Atelier (format ${format}).`,
       'Update Atelier.',
     );
   }
-  const parsed = RunRecord.safeParse(value);
+  const parsed = RunRecord.safeParse(upgradeRecord(value));
   if (parsed.success) return parsed.data;
   const issue = parsed.error.issues[0]!;
   throw new AtelierError('invalid_file', `${file}: ${pathOf(issue.path)}: ${issueText(issue)}.`);

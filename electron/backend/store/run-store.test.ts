@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { connect, migrate } from './database';
+import { migrations } from './schema';
 import { RunStore, STORE_FILE, type FinishedStep } from './run-store';
 
 let folder: string;
@@ -167,9 +168,24 @@ describe('the file', () => {
     expect(() => RunStore.read(folder)).toThrow(/newer/);
     raw.close();
     const fix = new Database(join(folder, STORE_FILE));
-    fix.pragma('user_version = 1');
+    fix.pragma(`user_version = ${migrations.length}`);
     fix.close();
     store = RunStore.open(folder);
+  });
+
+  it('of the first version is read as it is', () => {
+    const old = mkdtempSync(join(tmpdir(), 'atelier-store-'));
+    const raw = new Database(join(old, STORE_FILE));
+    raw.exec(migrations[0]!);
+    raw.exec(`INSERT INTO groups VALUES (1, 0, 1, 'p', NULL);
+      INSERT INTO rollouts VALUES (1, 1, 0, 0, 'c', 1, 'ok', NULL, 0, 'h', 0, 1, 'stop', -1, NULL, NULL)`);
+    raw.pragma('user_version = 1');
+    raw.close();
+    const reader = RunStore.read(old);
+    const query = { sort: 'order', descending: false, offset: 0, limit: 9 } as const;
+    expect(reader.rollouts(query).rollouts).toMatchObject([{ reward: 1, components: [] }]);
+    reader.close();
+    rmSync(old, { recursive: true });
   });
 
   it('that is damaged is said to be', () => {

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import type { RewardStatus } from '../../../shared/contract/rewards';
-import type { RunStatus } from '../../../shared/contract/runs';
+import type { Component, RunStatus } from '../../../shared/contract/runs';
 import { checkStore, connect, migrate, type Connection } from './database';
 import { StoreReader } from './reader';
 import { metricsToText } from './rows';
@@ -38,6 +38,8 @@ export interface NewRollout {
   meanLogp: number;
   ids?: Int32Array;
   logp?: Float32Array;
+  /** Parts of the reward, where it is a weighted sum. */
+  components?: Component[];
 }
 
 /** A step's answers, before anything is learnt from them. */
@@ -126,7 +128,8 @@ export class RunStore extends StoreReader {
     for (const g of groups) group.run(step, g.group, g.line, g.prompt, g.answer);
     const rollout = this.db.prepare(
       `INSERT INTO rollouts (step, grp, idx, completion, reward, status, error, milliseconds, reward_hash,
-        advantage, length, finish, mean_logp, ids, logp) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+        advantage, length, finish, mean_logp, ids, logp, components)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     );
     for (const r of rollouts) {
       rollout.run(
@@ -145,6 +148,7 @@ export class RunStore extends StoreReader {
         r.meanLogp,
         bytesOf(r.ids),
         bytesOf(r.logp),
+        r.components ? JSON.stringify(r.components) : null,
       );
     }
   }

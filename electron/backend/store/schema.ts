@@ -40,4 +40,6 @@ export const migrations: readonly string[] = [
     at REAL NOT NULL, path TEXT NOT NULL, checkpoint INTEGER NOT NULL, verified INTEGER NOT NULL
   ) STRICT;
   `,
+  // JSON of a sum's parts; NULL where there is one reward, of weight 1
+  `ALTER TABLE rollouts ADD COLUMN components TEXT;`,
 ];

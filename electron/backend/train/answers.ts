@@ -2,6 +2,7 @@ import type { GeneratedRow } from '../../../native/face';
 import type { Judgement } from '../../../shared/algorithms';
 import type { NewRollout } from '../store';
 import type { PromptRow, Score, TrainJob } from './job';
+import { rewardHash } from './score-answers';
 import type { SampledRow } from './train-row';
 
 /** A sampled and rewarded answer. */
@@ -29,7 +30,8 @@ export function stored(job: TrainJob, answer: Answer, judgement: Judgement, k: n
     status: score.status,
     error: score.error,
     milliseconds: score.milliseconds,
-    rewardHash: job.scorer!.hash,
+    rewardHash: rewardHash(job.rewards),
+    ...(score.components ? { components: score.components } : {}),
     advantage:
       score.reward === null ? null : typeof advantage === 'number' ? advantage : mean(Array.from(advantage)),
     length: ids.length,
@@ -46,12 +48,24 @@ export function answerMetrics(answers: Answer[]): Record<string, number> {
   return {
     'reward/mean': average,
     'reward/std': Math.sqrt(mean(rewards.map((reward) => (reward - average) ** 2))),
+    ...componentMeans(answers),
     'reward/failed': mean(answers.map((answer) => (failed(answer) ? 1 : 0))),
     'rollout/length': mean(answers.map(({ ids }) => ids.length)),
     'rollout/duplicates': duplicates(answers),
     'rollout/entropy': entropy(answers),
     'rollout/truncated': mean(answers.map(({ finish }) => (finish === 'length' ? 1 : 0))),
   };
+}
+
+/** Mean of each part of the sum, before its weight, over the answers that it has a number for. */
+function componentMeans(answers: Answer[]): Record<string, number> {
+  const names = answers[0]?.score.components?.map(({ name }) => name) ?? [];
+  return Object.fromEntries(
+    names.map((name, r) => {
+      const parts = answers.map(({ score }) => score.components![r]!.reward);
+      return [`reward/${name}`, mean(parts.filter((reward) => reward !== null))];
+    }),
+  );
 }
 
 /** Share of the answers that another prompt of the step got too, word for word; NaN where there is but one. */

@@ -4,6 +4,7 @@ import { heldOutRows } from './held-out-rows';
 import type { TrainJob } from './job';
 import type { ProgressMeter } from './progress';
 import { draw } from './random';
+import { scoreAnswers } from './score-answers';
 
 /** Held-out measures of the policy. The same prompts and random keys before and after: only the policy differs. */
 export async function evaluate(
@@ -40,8 +41,10 @@ export async function evaluate(
         index,
       })),
     );
-    const scores = await job.scorer!.score(
+    const scores = await scoreAnswers(
+      job.rewards,
       samples,
+      rows.map((row) => row.prompt),
       { seed: draw(job.config.seed, 'reward', 0), step: 0 },
       signal,
     );

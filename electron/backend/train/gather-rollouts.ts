@@ -7,6 +7,7 @@ import type { PromptRow, Sample, TrainJob } from './job';
 import type { ProgressMeter } from './progress';
 import type { Plan } from './plan';
 import { draw } from './random';
+import { scoreAnswers } from './score-answers';
 import { addLogps, scoreRows } from './score-rows';
 import { firstTarget, onAnswer, sampledTrainRow, wholeRow } from './train-row';
 
@@ -123,13 +124,15 @@ async function sampleRound(
   const completions = await Promise.all(rows.map((row) => job.text.decode(row.ids)));
 
   meter.phase('reward', step, 0, total);
-  const scores = await job.scorer!.score(
+  const scores = await scoreAnswers(
+    job.rewards,
     rows.map((row, k): Sample => ({
       prompt: prompts[row.prompt]!,
       completion: completions[k]!,
       ids: row.ids,
       index: round * needs.prompts * needs.groupSize + k,
     })),
+    rows.map((row) => row.prompt),
     { seed: draw(job.config.seed, 'reward', step), step },
     signal,
   );

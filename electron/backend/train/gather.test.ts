@@ -7,7 +7,7 @@ import { gatherRollouts } from './gather-rollouts';
 import type { Example, RatedRow, Scorer, TrainJob } from './job';
 import { planOf } from './plan';
 import { ProgressMeter } from './progress';
-import { jobs } from './testing';
+import { jobs, rewarded } from './testing';
 
 const make = jobs();
 
@@ -57,7 +57,7 @@ const halfAlive: Scorer = {
 
 describe('dynamic sampling', () => {
   it('tries more prompts until enough have contrast, and keeps those', async () => {
-    const run = make({ prompts: 4, groupSize: 2, resample: 4 }, { scorer: halfAlive });
+    const run = make({ prompts: 4, groupSize: 2, resample: 4 }, { rewards: rewarded(halfAlive) });
     const { groups, rollouts: answers, rows, metrics } = await rollouts(run);
     expect(groups).toHaveLength(4);
     expect(groups.every(({ line }) => line % 2 === 0)).toBe(true);
@@ -73,7 +73,7 @@ describe('dynamic sampling', () => {
     'looks at rewards alone, where more than they moves the weights: %j',
     async (more) => {
       const { engine } = tellingEngine();
-      const run = make({ prompts: 4, groupSize: 2, resample: 4, ...more }, { engine, scorer: halfAlive });
+      const run = make({ prompts: 4, groupSize: 2, resample: 4, ...more }, { engine, rewards: rewarded(halfAlive) });
       const { groups, metrics } = await rollouts(run);
       expect(groups.every(({ line }) => line % 2 === 0)).toBe(true);
       expect(metrics['rollout/sampled_groups']).toBeGreaterThan(4);
@@ -94,7 +94,7 @@ describe('dynamic sampling', () => {
         return scores;
       },
     };
-    const run = make({ prompts: 4, groupSize: 2, resample: 4 }, { scorer: half });
+    const run = make({ prompts: 4, groupSize: 2, resample: 4 }, { rewards: rewarded(half) });
     const { metrics, failed, total, rollouts: answers } = await rollouts(run);
     expect(answers.every(({ status }) => status === 'ok')).toBe(true);
     expect(total).toBe(2 * metrics['rollout/sampled_groups']!);
@@ -105,7 +105,7 @@ describe('dynamic sampling', () => {
   });
 
   it('gives the same step again when it is asked again', async () => {
-    const run = make({ prompts: 4, groupSize: 2, resample: 4 }, { scorer: halfAlive });
+    const run = make({ prompts: 4, groupSize: 2, resample: 4 }, { rewards: rewarded(halfAlive) });
     const [once, again] = [await rollouts(run), await rollouts(run)];
     expect(again.groups).toEqual(once.groups);
     expect(again.rollouts.map((r) => r.completion)).toEqual(once.rollouts.map((r) => r.completion));
@@ -117,14 +117,14 @@ describe('dynamic sampling', () => {
       score: (samples) => Promise.resolve(samples.map(() => ({ reward: 1, status: 'ok', milliseconds: 0 }))),
     };
     const { groups, metrics } = await rollouts(
-      make({ prompts: 4, groupSize: 2, resample: 1 }, { scorer: equal }),
+      make({ prompts: 4, groupSize: 2, resample: 1 }, { rewards: rewarded(equal) }),
     );
     expect(groups).toHaveLength(4);
     expect(metrics).toMatchObject({ 'rollout/sampled_groups': 8, 'reward/zero_variance': 1 });
   });
 
   it('is off by default', async () => {
-    const { groups, metrics } = await rollouts(make({ prompts: 4, groupSize: 2 }, { scorer: halfAlive }));
+    const { groups, metrics } = await rollouts(make({ prompts: 4, groupSize: 2 }, { rewards: rewarded(halfAlive) }));
     expect(groups).toHaveLength(4);
     expect(metrics).not.toHaveProperty('rollout/sampled_groups');
   });

@@ -8,7 +8,9 @@ export {
   type Scorer,
   type TextSide,
   type TrainJob,
+  type WeightedScorer,
 } from './job';
 export { train, type Outcome } from './loop';
 export { covers, probe, type Rates } from './probe';
+export { isPlain } from './score-answers';
 export { extraForwards } from './score-rows';

@@ -1,6 +1,6 @@
 import type { AdapterInfo, Engine, ModelInfo } from '../../../native/face';
 import type { RewardStatus } from '../../../shared/contract/rewards';
-import type { Progress, RunConfig } from '../../../shared/contract/runs';
+import type { Component, Progress, RunConfig } from '../../../shared/contract/runs';
 import type { Algorithm, CommonParams, DataKind } from '../../../shared/algorithms';
 import type { RunStore } from '../store';
 import type { RunControl } from './control';
@@ -70,6 +70,8 @@ export interface Score {
   status: RewardStatus;
   error?: string | undefined;
   milliseconds: number;
+  /** The parts of a weighted sum; absent where there is one reward, of weight 1. */
+  components?: Component[];
 }
 
 export interface Scorer {
@@ -77,6 +79,14 @@ export interface Scorer {
   hash: string;
   /** One score a sample, in order. Failures are statuses, never exceptions. */
   score(samples: Sample[], key: { seed: number; step: number }, signal: AbortSignal): Promise<Score[]>;
+}
+
+/** One of a run's rewards. */
+export interface WeightedScorer {
+  /** Of its part: `reward/<name>`. */
+  name: string;
+  weight: number;
+  scorer: Scorer;
 }
 
 /** What the loop asks of a model's text. */
@@ -96,8 +106,8 @@ export interface TrainJob {
   model: ModelInfo;
   text: TextSide;
   data: RunData;
-  /** null for algorithms on examples. */
-  scorer: Scorer | null;
+  /** None for algorithms on examples. */
+  rewards: WeightedScorer[];
   store: RunStore;
   control: RunControl;
   /** Hashes of what a checkpoint belongs to. */

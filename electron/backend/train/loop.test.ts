@@ -6,7 +6,7 @@ import type { Progress, StoredRow } from '../../../shared/contract/runs';
 import { RunStore } from '../store';
 import { scriptedEngine, scriptedText } from '../testing/scripted-engine';
 import { train } from './loop';
-import { adapterOf, events, exactSum, job, jobs, rows, statuses, tempFolder, when } from './testing';
+import { adapterOf, events, exactSum, job, jobs, rewarded, rows, statuses, tempFolder, when } from './testing';
 
 const make = jobs();
 
@@ -73,10 +73,10 @@ describe('a run', () => {
     const run = make(
       {},
       {
-        scorer: {
+        rewards: rewarded({
           ...exactSum,
           score: async (s) => s.map(() => ({ reward: 1, status: 'ok', milliseconds: 0 })),
-        },
+        }),
       },
     );
     await expect(train(run)).rejects.toMatchObject({
@@ -99,7 +99,7 @@ describe('a run', () => {
       {
         algorithm,
         data: { kind: 'examples', rows: examples, heldOut: examples.slice(0, 3) },
-        scorer: null,
+        rewards: [],
       },
     );
     expect(await train(run)).toBe('completed');

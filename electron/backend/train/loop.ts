@@ -224,7 +224,7 @@ class Training {
       hint: [
         pause.event.hint,
         'Resume to try the step once more; what fails again is left out, and the run goes on.',
-        ...(job.scorer ? ['To correct the reward, stop and start a new run with it.'] : []),
+        ...(job.rewards.length > 0 ? ['To correct the reward, stop and start a new run with it.'] : []),
       ].join(' '),
     };
     await this.#withRoom(() =>

@@ -119,7 +119,7 @@ export async function proveSaved(job: TrainJob, policy: Policy): Promise<void> {
     throw new AtelierError(
       'invalid_data',
       'Nothing was learnt: the adapter is as it began.',
-      job.scorer
+      job.rewards.length > 0
         ? 'Either all answers of each group got the same reward, or none was rewarded, or all were cut off and left out: see Rollouts.'
         : 'The learning rate may be 0 or too small.',
     );

@@ -7,7 +7,7 @@ import { RunConfig, type StoredRow } from '../../../shared/contract/runs';
 import { RunStore } from '../store';
 import { scriptedEngine, scriptedModel, scriptedText, type ScriptedEngine } from '../testing/scripted-engine';
 import { RunControl } from './control';
-import type { PromptRow, Scorer, TrainJob } from './job';
+import type { PromptRow, Scorer, TrainJob, WeightedScorer } from './job';
 
 export function sums(count: number, from = 0): PromptRow[] {
   return Array.from({ length: count }, (_, k) => {
@@ -36,6 +36,8 @@ export const exactSum: Scorer = {
       })),
     ),
 };
+
+export const rewarded = (scorer: Scorer): WeightedScorer[] => [{ name: 'reward', weight: 1, scorer }];
 
 export function tempFolder(): string {
   return mkdtempSync(join(tmpdir(), 'atelier-run-'));
@@ -69,7 +71,7 @@ export function job(
     model: scriptedModel,
     text: scriptedText,
     data: { kind: 'rollouts', rows: sums(13), heldOut: sums(16, 50) },
-    scorer: exactSum,
+    rewards: rewarded(exactSum),
     store: more.store ?? RunStore.open(folder),
     control: new RunControl(),
     belongsTo: { model: 'm', reward: 'exact' },

@@ -3,7 +3,7 @@ import type { RunStore } from '../store';
 import { scriptedEngine } from '../testing/scripted-engine';
 import type { Sample, Score, Scorer } from './job';
 import { train } from './loop';
-import { adapterOf, events, exactSum, jobs, rows, statuses, when } from './testing';
+import { adapterOf, events, exactSum, jobs, rewarded, rows, statuses, when } from './testing';
 
 const make = jobs();
 
@@ -91,7 +91,7 @@ function failing(share: number, broken: (step: number) => boolean = () => true):
 
 describe('rewards that fail', () => {
   it('are left out, never 0, and warned of above 5 %: once, and when it is over', async () => {
-    const run = make({ steps: 14 }, { scorer: failing(0.1, (step) => step <= 3) });
+    const run = make({ steps: 14 }, { rewards: rewarded(failing(0.1, (step) => step <= 3)) });
     await train(run);
     const told = rows(run.store).filter((row) => row.kind === 'event' && row.code === 'reward_failing');
     expect(told).toMatchObject([
@@ -111,7 +111,7 @@ describe('rewards that fail', () => {
     const whole = make();
     await train(whole);
     let broken = true;
-    const run = make({}, { scorer: failing(0.3, (step) => step === 6 && broken) });
+    const run = make({}, { rewards: rewarded(failing(0.3, (step) => step === 6 && broken)) });
     const ended = train(run);
     await paused(run.store);
     expect(run.store.status()!.message).toMatch(
@@ -129,7 +129,7 @@ describe('rewards that fail', () => {
   });
 
   it('that fail again after a resume are left out, and the run goes on', async () => {
-    const run = make({}, { scorer: failing(0.3) });
+    const run = make({}, { rewards: rewarded(failing(0.3)) });
     const ended = train(run);
     await paused(run.store);
     expect(run.store.status()!.message).toContain('Step 1 was not learnt.');
@@ -140,13 +140,13 @@ describe('rewards that fail', () => {
   });
 
   it('are asked about once, also where the answer comes after the backend was closed', async () => {
-    const run = make({}, { scorer: failing(0.3, (step) => step === 6) });
+    const run = make({}, { rewards: rewarded(failing(0.3, (step) => step === 6)) });
     const ended = train(run);
     await paused(run.store);
     run.control.want('close');
     expect(await ended).toBe('closed');
     run.store.close();
-    const again = make({}, { scorer: failing(0.3, (step) => step === 6), folder: run.folder });
+    const again = make({}, { rewards: rewarded(failing(0.3, (step) => step === 6)), folder: run.folder });
     expect(await train(again)).toBe('completed');
     expect(
       again.store.rollouts({ step: 6, sort: 'order', descending: false, offset: 0, limit: 1 }).total,
@@ -157,7 +157,7 @@ describe('rewards that fail', () => {
   });
 
   it('pause again after three steps that had nothing to learn from', async () => {
-    const run = make({}, { scorer: failing(1) });
+    const run = make({}, { rewards: rewarded(failing(1)) });
     const ended = train(run);
     await paused(run.store);
     run.control.want('run');

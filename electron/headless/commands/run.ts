@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { parse } from 'yaml';
 import type { Device } from '../../../native/face';
 import type { AtelierContract } from '../../../shared/contract';
-import { RunConfig } from '../../../shared/contract/runs';
+import { RunConfig, upgradeConfig } from '../../../shared/contract/runs';
 import { AtelierError, parseInput, type Client } from '../../../shared/rpc';
 import { chooseDevice, dataFolder } from '../../backend/system';
 import { needed, PROGRAM, readArguments, readPort, refuseMore, runId, type Command } from '../command';
@@ -75,7 +75,7 @@ export function resumeCommand(id: string, home: string, device: Device): string 
 const WAYS: Record<string, string> = {
   model: `"${PROGRAM} models" lists models, "${PROGRAM} models add PATH" adds one.`,
   data: `"${PROGRAM} data" lists data sets, "${PROGRAM} data add FILE" adds one.`,
-  reward: 'Rewards of the app go by their id; { code: ... } holds one of its own.',
+  rewards: 'Rewards of the app go by their id; { code: ... } holds one of its own.',
 };
 const EXAMPLE =
   'New run in the app shows a whole configuration as YAML; the folder of each run has its own, config.yaml.';
@@ -91,7 +91,7 @@ function advise(error: unknown): never {
 export async function readConfig(file: string): Promise<RunConfig> {
   const value = await readYaml(file);
   try {
-    return parseInput(RunConfig, value);
+    return parseInput(RunConfig, upgradeConfig(value));
   } catch (error) {
     const { message, hint, details } = error as AtelierError;
     const named = new AtelierError('invalid_input', `${file}: ${message}`, hint, details);

@@ -3,11 +3,15 @@ import { useCallback, useEffect, useRef, useState } from 'react';
 import type { z } from 'zod';
 import type { Mapping } from '../../../shared/contract/datasets';
 import type { ScoredSample } from '../../../shared/contract/rewards';
-import type { rewards } from '../../../shared/contract/rewards';
+import type { RewardLanguage, RewardParams, rewards } from '../../../shared/contract/rewards';
 import { useClient } from './context';
 import { asFailure } from './failure';
 
 export type { ScoredSample };
+export interface RewardText {
+  language: RewardLanguage;
+  code: string;
+}
 export type TestRequest = z.input<typeof rewards.test.input>;
 
 export interface TestState {
@@ -53,12 +57,12 @@ export function useRewardTest() {
 
   /** Scores the completions at hand with other code, without generating. */
   const rescore = useCallback(
-    async (code: string, dataset: string, mapping: Mapping) => {
+    async (reward: RewardText & { params: RewardParams }, dataset: string, mapping: Mapping) => {
       const samples = state.samples;
       if (samples.length === 0 || state.running) return;
       try {
         const scores = await client.rewards.score({
-          code,
+          ...reward,
           dataset,
           mapping,
           samples: samples.map(({ line, prompt, completion }) => ({ line, prompt, completion })),
@@ -92,11 +96,11 @@ function merge(known: ScoredSample[], more: ScoredSample[]): ScoredSample[] {
 }
 
 /** Problems of the code as it is typed, a moment after the last key. */
-export function useCodeCheck(code: string) {
+export function useCodeCheck(reward: RewardText) {
   const client = useClient();
   return useQuery({
-    queryKey: ['reward-check', code],
-    queryFn: ({ signal }) => client.rewards.check({ code }, { signal }),
+    queryKey: ['reward-check', reward],
+    queryFn: ({ signal }) => client.rewards.check(reward, { signal }),
     staleTime: Infinity,
     placeholderData: (previous) => previous,
   });
@@ -106,7 +110,7 @@ export function useSaveReward() {
   const client = useClient();
   const queries = useQueryClient();
   return useMutation({
-    mutationFn: (reward: { id?: string; name: string; code: string }) => client.rewards.save(reward),
+    mutationFn: (reward: { id?: string; name: string } & RewardText) => client.rewards.save(reward),
     onSuccess: () => queries.invalidateQueries({ queryKey: ['rewards'] }),
   });
 }

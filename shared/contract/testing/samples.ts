@@ -18,7 +18,7 @@ const config = {
   algorithm: 'grpo',
   model: 'abacus',
   data: { dataset: 'sums', mapping: { prompt: 'prompt', answer: 'answer' } },
-  reward: { id: 'sums' },
+  rewards: [{ id: 'sums' }],
   params: { groupSize: 8 },
 };
 const summary = {
@@ -119,7 +119,7 @@ export const samples: Samples = {
       output: {
         ...summary,
         config,
-        rewardCode: reward.code,
+        rewards: [{ name: 'sums', language: 'typescript', code: reward.code, weight: 1, params: {} }],
         folder: '~/runs/x',
         provenance: { mlx: '0.32.4' },
         exports: [{ path: '~/runs/x/exports/1', checkpoint: 80, at, verified: true }],

@@ -5,7 +5,7 @@
  */
 export const prelude = `(() => {
   'use strict';
-  const { parse } = JSON, { isArray } = Array, { imul } = Math, RealDate = Date;
+  const { parse, stringify } = JSON, { isArray } = Array, { imul } = Math, RealDate = Date;
   let a = 0, b = 0, c = 0, d = 0;
   // sfc32
   const random = () => {
@@ -37,6 +37,7 @@ export const prelude = `(() => {
   globalThis.console = { log: nothing, info: nothing, warn: nothing, error: nothing, debug: nothing };
   return {
     parse: (text) => parse(text),
+    stringify: (value) => stringify(value),
     seed: (seed, step, index) => {
       a = mix(seed); b = mix(step ^ 0x9e3779b9); c = mix(index ^ 0x243f6a88); d = 1;
       for (let i = 0; i < 12; i++) random();

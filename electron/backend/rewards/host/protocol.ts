@@ -8,6 +8,8 @@ export interface Job {
   code: string;
   /** A JSON array with one record a sample. */
   samples: string;
+  /** A JSON object: the function's second argument. */
+  params: string;
   count: number;
   seed: number;
   step: number;
@@ -49,8 +51,9 @@ export interface SampleDone {
 export interface TaskDone {
   kind: 'done';
   id: number;
-  /** Of an inspection: what is wrong with the module. */
+  /** Of an inspection: what is wrong with the module, and its `params` as JSON. */
   mistake?: Mistake;
+  params?: string;
   batch: boolean;
 }
 

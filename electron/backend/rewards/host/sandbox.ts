@@ -10,6 +10,7 @@ import { prelude } from './prelude';
 import {
   batchLimit,
   processorTime,
+  type Inspection,
   type Job,
   type Mistake,
   type SampleDone,
@@ -50,8 +51,7 @@ export class Sandbox {
     post({ kind: 'loaded', id: task.id });
     try {
       if (task.kind === 'inspect') {
-        const mistake = session.inspect();
-        post({ kind: 'done', id: task.id, batch: session.batch, ...(mistake ? { mistake } : {}) });
+        post({ kind: 'done', id: task.id, batch: session.batch, ...session.inspect(task) });
       } else {
         session.score(task, post);
         post({ kind: 'done', id: task.id, batch: session.batch });
@@ -84,10 +84,12 @@ class Session {
   #processorDeadline = 0;
   #overran = false;
   #reward: QuickJSHandle | null = null;
+  #params: QuickJSHandle | null = null;
   #mistake: { status: 'error' | 'timeout'; mistake: Mistake } | null = null;
   /** Handles that live as long as the session. */
   readonly #owned: QuickJSHandle[] = [];
-  #tools!: { parse: QuickJSHandle; seed: QuickJSHandle; kind: QuickJSHandle };
+  #module: QuickJSHandle | null = null;
+  #tools!: { parse: QuickJSHandle; stringify: QuickJSHandle; seed: QuickJSHandle; kind: QuickJSHandle };
 
   constructor(quickjs: QuickJSWASMModule, task: Task) {
     this.#runtime = quickjs.newRuntime();
@@ -100,13 +102,27 @@ class Session {
     this.#context = this.#runtime.newContext();
     const tools = this.#context.unwrapResult(this.#context.evalCode(prelude, 'prelude.js'));
     const tool = (name: string) => this.#own(this.#context.getProp(tools, name));
-    this.#tools = { parse: tool('parse'), seed: tool('seed'), kind: tool('kind') };
+    this.#tools = {
+      parse: tool('parse'),
+      stringify: tool('stringify'),
+      seed: tool('seed'),
+      kind: tool('kind'),
+    };
     tools.dispose();
     this.#load(task.code, task.limit);
   }
 
-  inspect(): Mistake | undefined {
-    return this.#mistake?.mistake;
+  /** What is wrong with the module; else its `params` as JSON, where it has any. */
+  inspect({ limit }: Inspection): { mistake?: Mistake; params?: string } {
+    if (this.#mistake) return { mistake: this.#mistake.mistake };
+    const params = this.#own(this.#context.getProp(this.#module!, 'params'));
+    if (this.#context.typeof(params) === 'undefined') return {};
+    this.#arm(limit);
+    const result = this.#context.callFunction(this.#tools.stringify, this.#context.undefined, params);
+    if (result.error) return { mistake: this.#failure(result.error).mistake };
+    const json = this.#own(result.value);
+    if (this.#context.typeof(json) === 'string') return { params: this.#context.getString(json) };
+    return { mistake: { message: '"export const params" must be an object of settings' } };
   }
 
   score(job: Job, post: (message: WorkerMessage) => void): void {
@@ -121,6 +137,7 @@ class Session {
       return;
     }
     const samples = this.#parse(job.samples);
+    this.#params = this.#parse(job.params);
     if (this.batch) {
       post({ kind: 'batch', id: job.id });
       const started = performance.now();
@@ -161,6 +178,7 @@ class Session {
       return;
     }
     const module = this.#own(result.value);
+    this.#module = module;
     const state = this.#context.getPromiseState(module);
     if (state.type === 'fulfilled' && state.value !== module) this.#own(state.value);
     if (state.type === 'pending') {
@@ -179,8 +197,8 @@ class Session {
     batch.dispose();
   }
 
-  #parse(samples: string): QuickJSHandle {
-    const text = this.#context.newString(samples);
+  #parse(json: string): QuickJSHandle {
+    const text = this.#context.newString(json);
     const parsed = this.#context.callFunction(this.#tools.parse, this.#context.undefined, text);
     text.dispose();
     return this.#own(this.#context.unwrapResult(parsed));
@@ -190,7 +208,12 @@ class Session {
     this.#seed(job, job.indices[index] ?? index);
     const record = this.#context.getProp(samples, index);
     this.#arm(job.limit);
-    const result = this.#context.callFunction(this.#reward!, this.#context.undefined, record);
+    const result = this.#context.callFunction(
+      this.#reward!,
+      this.#context.undefined,
+      record,
+      this.#params!,
+    );
     record.dispose();
     if (result.error) return { value: NaN, ...this.#failure(result.error) };
     const outcome = this.#read(result.value);
@@ -202,7 +225,12 @@ class Session {
     const all = (outcome: Outcome) => Array.from({ length: job.count }, () => outcome);
     this.#seed(job, job.indices[0] ?? 0);
     this.#arm(batchLimit(job.limit, job.count));
-    const result = this.#context.callFunction(this.#reward!, this.#context.undefined, samples);
+    const result = this.#context.callFunction(
+      this.#reward!,
+      this.#context.undefined,
+      samples,
+      this.#params!,
+    );
     if (result.error) return all({ value: NaN, ...this.#failure(result.error) });
     this.#own(result.value);
     const kind = this.#kind(result.value);

@@ -47,7 +47,7 @@ export function DataPart({ draft, set, resolved, library, problemAt }: PartProps
                   ? `${formatCount(each.rows)} rows: ${each.columns.map((column) => column.name).join(', ')}`
                   : each.reason,
             }))}
-            onChange={(next) => set({ dataset: next, mapping: null, heldOut: undefined, reward: null })}
+            onChange={(next) => set({ dataset: next, mapping: null, heldOut: undefined, rewards: null })}
           />
         )}
       </Field>

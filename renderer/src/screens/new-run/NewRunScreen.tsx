@@ -9,7 +9,7 @@ import { useDatasets, useModels, useRewards } from '../../data/library';
 import { useEstimate, useRun, useStartRun } from '../../data/runs';
 import { AlgorithmPart } from './AlgorithmPart';
 import { DataPart } from './DataPart';
-import { Draft, emptyDraft, fromConfig, resolve, toConfig, type Library } from './draft';
+import { Draft, emptyDraft, fromConfig, noReward, resolve, toConfig, type Library } from './draft';
 import { ModelPart } from './ModelPart';
 import { NamePart } from './NamePart';
 import type { Problem } from './problems';
@@ -149,8 +149,8 @@ function useApplySearch(
         ...(search.model === undefined ? {} : { model: search.model }),
         ...(search.dataset === undefined
           ? {}
-          : { dataset: search.dataset, mapping: null, heldOut: undefined, reward: null }),
-        ...(search.reward === undefined ? {} : { reward: search.reward }),
+          : { dataset: search.dataset, mapping: null, heldOut: undefined, rewards: null }),
+        ...(search.reward === undefined ? {} : { rewards: [{ ...noReward, id: search.reward }] }),
       });
     } else return;
     done();

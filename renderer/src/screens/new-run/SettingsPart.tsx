@@ -6,7 +6,7 @@ import { NumberInput } from '../../components/Input';
 import { Section } from '../../components/Screen';
 import { Segmented } from '../../components/Segmented';
 import { suggested } from './draft';
-import { SettingField } from './SettingField';
+import { SettingField } from '../../components/SettingField';
 import { fieldProps, type PartProps } from './problems';
 import styles from './SettingsPart.module.css';
 

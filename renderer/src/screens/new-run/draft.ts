@@ -1,9 +1,18 @@
 import { z } from 'zod';
 import { ALGORITHMS, algorithmByKey, dataKindOf, fields, type DataKind } from '../../../../shared/algorithms';
 import { Mapping as Columns } from '../../../../shared/contract/datasets';
+import { RewardParams } from '../../../../shared/contract/rewards';
 import type { RunConfigInput } from '../../../../shared/contract/runs';
 import { demoParams } from '../../data/demo';
 import type { Dataset, Mapping, Model, Reward } from '../../data/library';
+
+const ChosenReward = z.object({
+  /** null: not chosen yet. */
+  id: z.string().nullable(),
+  weight: z.number(),
+  params: RewardParams,
+});
+export type ChosenReward = z.infer<typeof ChosenReward>;
 
 /** The form's value. Settings are kept for each algorithm, so that trying another one loses nothing. */
 export const Draft = z.object({
@@ -15,7 +24,8 @@ export const Draft = z.object({
   mapping: z.object(Columns.shape).nullable(),
   heldOut: z.string().nullable().optional(),
   heldOutRows: z.number(),
-  reward: z.string().nullable(),
+  /** null: as the data set suggests. */
+  rewards: z.array(ChosenReward).nullable(),
   params: z.record(z.string(), z.record(z.string(), z.unknown())),
   seed: z.number(),
   checkpointEvery: z.number(),
@@ -29,7 +39,7 @@ export const emptyDraft = (): Draft => ({
   dataset: null,
   mapping: null,
   heldOutRows: 128,
-  reward: null,
+  rewards: null,
   params: {},
   seed: 0,
   checkpointEvery: 20,
@@ -41,12 +51,15 @@ export interface Library {
   rewards: readonly Reward[];
 }
 
+/** A place for a reward that is still to be chosen. */
+export const noReward: ChosenReward = { id: null, weight: 1, params: {} };
+
 /** The draft with what is left open filled from what there is. */
 export interface Resolved {
   model: Model | undefined;
   dataset: Dataset | undefined;
   mapping: Mapping;
-  reward: Reward | undefined;
+  rewards: (ChosenReward & { reward: Reward | undefined })[];
   /** Id of the data set that is held out, or null for none. */
   heldOut: string | null;
   name: string;
@@ -61,12 +74,15 @@ export function resolve(draft: Draft, library: Library): Resolved {
   const dataset =
     datasets.find((each) => each.id === draft.dataset) ??
     (draft.dataset === null ? (datasets.find((each) => fits(each, kind)) ?? datasets[0]) : undefined);
-  const rewardId = draft.reward ?? dataset?.suggestedReward ?? null;
+  const chosen = draft.rewards ?? [{ ...noReward, id: dataset?.suggestedReward ?? null }];
   return {
     model,
     dataset,
     mapping: draft.mapping ?? dataset?.suggestedMapping ?? {},
-    reward: library.rewards.find((each) => each.id === rewardId),
+    rewards: chosen.map((each) => ({
+      ...each,
+      reward: library.rewards.find((reward) => reward.id === each.id),
+    })),
     heldOut: draft.heldOut === undefined ? (dataset?.heldOut ?? null) : draft.heldOut,
     name: draft.name.trim() === '' ? suggestedName(draft, model, dataset) : draft.name.trim(),
   };
@@ -86,7 +102,7 @@ export function toConfig(draft: Draft, resolved: Resolved): RunConfigInput | nul
   if (model === undefined || dataset === undefined) return null;
   const rollouts = algorithmByKey(draft.algorithm)?.advantages !== undefined;
   return {
-    format: 1,
+    format: 2,
     name: resolved.name,
     algorithm: draft.algorithm,
     model: model.id,
@@ -95,7 +111,11 @@ export function toConfig(draft: Draft, resolved: Resolved): RunConfigInput | nul
       mapping: resolved.mapping,
       heldOut: resolved.heldOut === null ? null : { dataset: resolved.heldOut, rows: draft.heldOutRows },
     },
-    reward: rollouts && resolved.reward !== undefined ? { id: resolved.reward.id } : null,
+    rewards: rollouts
+      ? resolved.rewards.flatMap(({ reward, weight, params: values }) =>
+          reward === undefined ? [] : [{ id: reward.id, weight, params: values }],
+        )
+      : [],
     params: { ...suggested(draft.algorithm, model), ...draft.params[draft.algorithm] },
     seed: draft.seed,
     checkpointEvery: draft.checkpointEvery,
@@ -129,7 +149,11 @@ export function fromConfig(config: RunConfigInput): Draft {
     mapping: config.data.mapping ?? null,
     heldOut: config.data.heldOut?.dataset ?? null,
     heldOutRows: config.data.heldOut?.rows ?? 128,
-    reward: config.reward != null && 'id' in config.reward ? config.reward.id : null,
+    rewards: (config.rewards ?? []).map((reward) => ({
+      id: 'id' in reward ? reward.id : null,
+      weight: reward.weight ?? 1,
+      params: reward.params ?? {},
+    })),
     params: { [config.algorithm]: config.params ?? {} },
     seed: config.seed ?? 0,
     checkpointEvery: config.checkpointEvery ?? 20,

@@ -9,8 +9,10 @@ import { Notice } from '../../components/Notice';
 import { Progress } from '../../components/Progress';
 import { Select } from '../../components/Select';
 import { EmptyState, ErrorState } from '../../components/States';
-import { useDatasets, useModels } from '../../data/library';
-import { useRewardTest } from '../../data/reward-test';
+import type { RewardParam, RewardParams } from '../../../../shared/contract/rewards';
+import { SettingField } from '../../components/SettingField';
+import { rewardSetting, useDatasets, useModels } from '../../data/library';
+import { useRewardTest, type RewardText } from '../../data/reward-test';
 import { findings, statistics } from './findings';
 import { SampleGroups } from './SampleGroups';
 import type { RewardSearch } from './types';
@@ -20,12 +22,14 @@ const phases = { loading: 'Loading the model', generating: 'Sampling answers', s
 
 /** Real answers of a real model to real rows, scored by the code in the editor. */
 export function Bench({
-  code,
+  reward,
+  params,
   valid,
   search,
   rewardId,
 }: {
-  code: string;
+  reward: RewardText;
+  params: readonly RewardParam[];
   valid: boolean;
   search: RewardSearch;
   rewardId: string | undefined;
@@ -38,6 +42,11 @@ export function Bench({
   const [dataset, setDataset] = useState<string | null>(search.dataset ?? null);
   const [prompts, setPrompts] = useState(4);
   const [samples, setSamples] = useState(4);
+  const [chosen, setChosen] = useState<RewardParams>({});
+  // a setting that the code no longer has is no reason to refuse the test
+  const values = Object.fromEntries(params.flatMap(({ key }) => (key in chosen ? [[key, chosen[key]!]] : [])));
+  const scorable = { ...reward, params: values };
+  const identity = JSON.stringify(scorable);
   const test = useRewardTest();
   const { state, rescore } = test;
 
@@ -49,28 +58,28 @@ export function Bench({
     usableData[0];
 
   // changed code scores the same answers again: nothing is generated for that
-  const scored = useRef(code);
+  const scored = useRef(identity);
   useEffect(() => {
     if (
       !valid ||
       state.running ||
       state.samples.length === 0 ||
-      scored.current === code ||
+      scored.current === identity ||
       data === undefined
     )
       return undefined;
     const timer = setTimeout(() => {
-      scored.current = code;
-      void rescore(code, data.id, data.suggestedMapping);
+      scored.current = identity;
+      void rescore(JSON.parse(identity) as typeof scorable, data.id, data.suggestedMapping);
     }, 500);
     return () => clearTimeout(timer);
-  }, [code, valid, state.running, state.samples.length, data, rescore]);
+  }, [identity, valid, state.running, state.samples.length, data, rescore]);
 
   const run = () => {
     if (modelId === null || data === undefined) return;
-    scored.current = code;
+    scored.current = identity;
     void test.run({
-      code,
+      ...scorable,
       model: modelId,
       dataset: data.id,
       mapping: data.suggestedMapping,
@@ -138,6 +147,18 @@ export function Bench({
             </Button>
           )}
         </div>
+        {params.map((param) => (
+          <SettingField
+            key={param.key}
+            path={`params.${param.key}`}
+            field={rewardSetting(param)}
+            start={param.default}
+            value={values[param.key] ?? param.default}
+            onChange={(value) =>
+              setChosen({ ...chosen, [param.key]: (value ?? param.default) as typeof param.default })
+            }
+          />
+        ))}
         {state.running && (
           <div className={styles.progress}>
             <Progress

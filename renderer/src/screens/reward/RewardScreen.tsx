@@ -51,6 +51,7 @@ function Editor({ saved, search }: { saved: Reward | null; search: RewardSearch 
     keep(next);
     if (next === start) forget();
   };
+  const language = saved?.language ?? 'typescript';
   const [checked, setChecked] = useState(code);
   const [naming, setNaming] = useState(false);
   const [removing, setRemoving] = useState(false);
@@ -58,7 +59,7 @@ function Editor({ saved, search }: { saved: Reward | null; search: RewardSearch 
     const timer = setTimeout(() => setChecked(code), 300);
     return () => clearTimeout(timer);
   }, [code]);
-  const check = useCodeCheck(checked);
+  const check = useCodeCheck({ language, code: checked });
   const save = useSaveReward();
   const remove = useRemove('rewards');
   const problems = check.data?.problems ?? [];
@@ -67,7 +68,7 @@ function Editor({ saved, search }: { saved: Reward | null; search: RewardSearch 
 
   const store = (name: string, asId: string | undefined) =>
     save.mutate(
-      { name, code, ...(asId === undefined ? {} : { id: asId }) },
+      { name, language, code, ...(asId === undefined ? {} : { id: asId }) },
       {
         onSuccess: (reward) => {
           forget();
@@ -138,7 +139,13 @@ function Editor({ saved, search }: { saved: Reward | null; search: RewardSearch 
           )}
         </div>
       </div>
-      <Bench code={code} valid={problems.length === 0} search={search} rewardId={saved?.id} />
+      <Bench
+        reward={{ language, code }}
+        params={check.data?.params ?? []}
+        valid={problems.length === 0}
+        search={search}
+        rewardId={saved?.id}
+      />
       {naming && (
         <NameDialog
           initial={saved === null ? '' : `${saved.name}, mine`}

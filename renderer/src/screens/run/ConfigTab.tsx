@@ -48,15 +48,29 @@ export function ConfigTab({ run }: { run: Run }) {
             />
           </Panel>
         </Section>
-        {run.rewardCode !== null && (
-          <Section title="Reward" hint="The code as it was when the run began">
+        {run.rewards.map(({ name, language, code, weight, params }) => (
+          <Section
+            key={name}
+            title={run.rewards.length === 1 ? 'Reward' : `Reward: ${name}`}
+            hint={weight === 1 ? 'The code as it was when the run began' : `Weight ${weight}`}
+          >
+            {Object.keys(params).length > 0 && (
+              <Panel className={styles.facts}>
+                <Facts list items={Object.entries(params).map(([key, value]) => [key, String(value)] as const)} />
+              </Panel>
+            )}
             <Panel className={styles.code}>
-              <Suspense fallback={<pre className={styles.plain}>{run.rewardCode}</pre>}>
-                <CodeEditor value={run.rewardCode} label="Reward code of the run" readOnly />
+              <Suspense fallback={<pre className={styles.plain}>{code}</pre>}>
+                <CodeEditor
+                  value={code}
+                  language={language === 'typescript' ? 'typescript' : 'plain'}
+                  label={`Reward code of the run: ${name}`}
+                  readOnly
+                />
               </Suspense>
             </Panel>
           </Section>
-        )}
+        ))}
       </div>
     </div>
   );

@@ -45,6 +45,7 @@ export function RolloutDetail({
           {siblings.length > 1 ? `, answer ${place} of ${siblings.length}` : ''}
         </span>
       </header>
+      {rollout.components.length > 0 && <Parts parts={rollout.components} />}
       {rollout.status !== 'ok' && (
         <div className={styles.notice}>
           <Notice level="error" title={`The reward gave no number: ${rollout.status}`}>
@@ -84,6 +85,21 @@ export function RolloutDetail({
         search
       </footer>
     </section>
+  );
+}
+
+/** What the reward is the sum of. */
+function Parts({ parts }: { parts: Rollout['components'] }) {
+  return (
+    <ul className={styles.parts} aria-label="Parts of the reward">
+      {parts.map(({ name, weight, reward, status, error }) => (
+        <li key={name} title={error}>
+          <span>{name}</span>
+          <b>{status === 'ok' ? formatFixed(reward, 3) : status}</b>
+          {weight !== 1 && <span>× {weight}</span>}
+        </li>
+      ))}
+    </ul>
   );
 }
 

@@ -78,23 +78,26 @@ export function chartsOf(algorithm: Algorithm | undefined, present: readonly str
       ...(place.spread !== undefined && have.has(place.spread) ? { spread: place.spread } : {}),
     });
   }
-  for (const key of present) {
-    if (placed.has(key) || tableOnly.has(key)) continue;
+  const parts = present.filter((key) => isPart(key) && !known.has(key));
+  const alone = (key: string): ChartSpec => {
     const info = infoOf(known, key);
-    charts.push({
-      key,
-      title: info.label,
-      help: info.help,
-      unit: info.unit,
-      lines: [line(key, info.label, 0)],
-    });
-  }
-  return charts;
+    return { key, title: info.label, help: info.help, unit: info.unit, lines: [line(key, info.label, 0)] };
+  };
+  const rest = present.filter((key) => !placed.has(key) && !tableOnly.has(key) && !parts.includes(key));
+  // the parts of the reward stand beside their sum
+  return [...charts.slice(0, 1), ...parts.map(alone), ...charts.slice(1), ...rest.map(alone)];
 }
 
 export function infoOf(known: ReadonlyMap<string, MetricInfo>, key: string): MetricInfo {
-  return known.get(key) ?? { key, label: key, unit: '', help: '', better: null };
+  const found = known.get(key);
+  if (found) return found;
+  if (!isPart(key)) return { key, label: key, unit: '', help: '', better: null };
+  const help = 'Mean of one part of the reward, before its weight, over the answers that it applies to.';
+  return { key, label: `Reward: ${key.slice('reward/'.length)}`, unit: '', help, better: 'up' };
 }
+
+/** One of several rewards: the algorithm does not know their names. */
+const isPart = (key: string) => key.startsWith('reward/');
 
 function line(key: string, label: string, index: number): LineSpec {
   return { key, label, color: index === 0 ? 1 : 2, ...(index === 0 ? {} : { dash: '5 3' }) };

@@ -1,11 +1,15 @@
-import type { Field as FieldSpec } from '../../../../shared/algorithms';
-import { Field } from '../../components/Field';
-import { NumberInput } from '../../components/Input';
-import { Select } from '../../components/Select';
-import { Switch } from '../../components/Switch';
+import type { Field as FieldSpec } from '../../../shared/algorithms';
+import { Field } from './Field';
+import { NumberInput, TextInput } from './Input';
+import { Select } from './Select';
+import { Switch } from './Switch';
 import styles from './SettingField.module.css';
 
-/** One setting of an algorithm, as its schema says. */
+export type Setting = Pick<FieldSpec, 'label' | 'help' | 'step' | 'min' | 'max' | 'unit' | 'options'> & {
+  type: FieldSpec['type'] | 'text';
+};
+
+/** One setting of an algorithm or a reward, as its schema says. */
 export function SettingField({
   field,
   start,
@@ -13,7 +17,7 @@ export function SettingField({
   onChange,
   ...rest
 }: {
-  field: FieldSpec;
+  field: Setting;
   /** What is suggested: another value is marked as changed. */
   start: unknown;
   value: unknown;
@@ -51,6 +55,11 @@ export function SettingField({
         if (field.type === 'choice') {
           return <Select {...ids} value={String(value)} options={field.options ?? []} onChange={onChange} />;
         }
+        if (field.type === 'text') {
+          return (
+            <TextInput {...ids} value={String(value)} onChange={(event) => onChange(event.target.value)} />
+          );
+        }
         return (
           <NumberInput
             {...ids}
@@ -68,6 +77,6 @@ export function SettingField({
   );
 }
 
-function shown(field: FieldSpec, value: unknown): string {
+function shown(field: Setting, value: unknown): string {
   return field.options?.find((option) => option.value === value)?.label ?? String(value);
 }
