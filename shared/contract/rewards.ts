@@ -37,7 +37,10 @@ export const RewardParam = z.object({
 export type RewardParam = z.infer<typeof RewardParam>;
 
 /** Values of a reward's settings by key; what is left out has its default. */
-export const RewardParams = z.record(z.string().max(64), z.union([z.number(), z.boolean(), z.string().max(64_000)]));
+export const RewardParams = z.record(
+  z.string().max(64),
+  z.union([z.number(), z.boolean(), z.string().max(64_000)]),
+);
 export type RewardParams = z.infer<typeof RewardParams>;
 
 export const Reward = z.object({

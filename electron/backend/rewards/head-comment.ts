@@ -1,8 +1,7 @@
 /** Name and description of a reward as its first doc comment or docstring gives them: "Name: what it does." */
 export function headComment(code: string): { name: string | null; description: string | undefined } {
   const comment =
-    /^\s*\/\*\*([\s\S]*?)\*\//.exec(code)?.[1] ??
-    /^\s*(?:#[^\n]*\n\s*)*"{3}([\s\S]*?)"{3}/.exec(code)?.[1];
+    /^\s*\/\*\*([\s\S]*?)\*\//.exec(code)?.[1] ?? /^\s*(?:#[^\n]*\n\s*)*"{3}([\s\S]*?)"{3}/.exec(code)?.[1];
   if (comment === undefined) return { name: null, description: undefined };
   const text = comment
     .split('\n')

@@ -16,7 +16,10 @@ const Declared = z
   .refine((p) => p.options === undefined || p.options.includes(String(p.default)), {
     error: 'its default must be one of its options',
   });
-const Declaration = z.record(z.string().regex(/^[A-Za-z_]\w{0,63}$/, 'must be a name of letters and digits'), Declared);
+const Declaration = z.record(
+  z.string().regex(/^[A-Za-z_]\w{0,63}$/, 'must be a name of letters and digits'),
+  Declared,
+);
 
 /** The settings that a module exports as `params`, from JSON. @throws AtelierError reward_failed */
 export function declaredParams(json: string | undefined): RewardParam[] {
@@ -44,7 +47,9 @@ function typeOf(value: RewardParam['default']): RewardParam['type'] {
 
 /** Chosen values completed with defaults. @throws AtelierError invalid_input, `path` params.<key> */
 export function settleParams(declared: readonly RewardParam[], values: RewardParams): RewardParams {
-  const shape = Object.fromEntries(declared.map((param) => [param.key, schemaOf(param).default(param.default as never)]));
+  const shape = Object.fromEntries(
+    declared.map((param) => [param.key, schemaOf(param).default(param.default as never)]),
+  );
   const parsed = z.strictObject(shape).safeParse(values);
   if (parsed.success) return parsed.data as RewardParams;
   const issue = parsed.error.issues[0]!;

@@ -28,7 +28,12 @@ describe('the store', () => {
   test('a saved reward comes back, is replaced in place, and is a file of its own', async () => {
     const saved = await store.save({ name: 'Mine', language: 'typescript', code: 'export default () => 1;' });
     expect(saved).toMatchObject({ id: 'mine', source: 'user', name: 'Mine' });
-    const again = await store.save({ id: 'mine', name: 'Mine too', code: 'export default () => 2;', language: 'typescript' });
+    const again = await store.save({
+      id: 'mine',
+      name: 'Mine too',
+      code: 'export default () => 2;',
+      language: 'typescript',
+    });
     expect(again.id).toBe('mine');
     expect(again.hash).not.toBe(saved.hash);
     expect(await new RewardStore(home, 'resources/rewards').get('mine')).toEqual(again);
@@ -38,10 +43,17 @@ describe('the store', () => {
   });
 
   test('a bundled one is copied, never changed or removed', async () => {
-    const copy = await store.save({ id: 'sums', name: 'Right sum', code: 'export default () => 0;', language: 'typescript' });
+    const copy = await store.save({
+      id: 'sums',
+      name: 'Right sum',
+      code: 'export default () => 0;',
+      language: 'typescript',
+    });
     expect(copy).toMatchObject({ id: 'right-sum', source: 'user' });
     await expect(store.remove('sums')).rejects.toMatchObject({ code: 'forbidden' });
-    await expect(store.save({ id: 'nowhere', name: 'x', code: '', language: 'typescript' })).rejects.toMatchObject({
+    await expect(
+      store.save({ id: 'nowhere', name: 'x', code: '', language: 'typescript' }),
+    ).rejects.toMatchObject({
       code: 'not_found',
     });
   });

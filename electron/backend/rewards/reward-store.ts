@@ -2,11 +2,7 @@ import { mkdir, readdir, readFile, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { Id } from '../../../shared/contract/common';
-import {
-  REWARD_ENDINGS,
-  RewardLanguage,
-  type Reward,
-} from '../../../shared/contract/rewards';
+import { REWARD_ENDINGS, RewardLanguage, type Reward } from '../../../shared/contract/rewards';
 import { AtelierError } from '../../../shared/rpc/errors';
 import { makeId } from '../places';
 import { readJson, replaceFile } from '../store';
@@ -38,7 +34,11 @@ export class RewardStore {
       this.#read(this.bundled, 'bundled'),
     ]);
     own.sort((a, b) => b.updatedAt - a.updatedAt);
-    return [...own, ...shipped, ...templates.map(({ id, code }) => made(id, id, 'typescript', code, 'bundled', 0))];
+    return [
+      ...own,
+      ...shipped,
+      ...templates.map(({ id, code }) => made(id, id, 'typescript', code, 'bundled', 0)),
+    ];
   }
 
   async get(id: string): Promise<StoredReward> {

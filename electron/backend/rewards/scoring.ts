@@ -1,5 +1,10 @@
 import { createHash } from 'node:crypto';
-import type { CodeProblem, RewardLanguage, RewardParam, RewardParams } from '../../../shared/contract/rewards';
+import type {
+  CodeProblem,
+  RewardLanguage,
+  RewardParam,
+  RewardParams,
+} from '../../../shared/contract/rewards';
 import { AtelierError } from '../../../shared/rpc/errors';
 import type { z } from 'zod';
 import { strip } from './code';

@@ -74,9 +74,7 @@ export async function checkConfig(
   }
   return {
     problems,
-    checked: problems.some((p) => p.level === 'error')
-      ? null
-      : { algorithm, params, needs, model, rewards },
+    checked: problems.some((p) => p.level === 'error') ? null : { algorithm, params, needs, model, rewards },
   };
 }
 

@@ -16,7 +16,11 @@ export async function checkRewards(
 ): Promise<FrozenReward[]> {
   if (rewards.length === 0) {
     await attempt('rewards', () => {
-      throw new AtelierError('invalid_input', `${algorithm.label} needs a reward.`, 'Choose one, or write it.');
+      throw new AtelierError(
+        'invalid_input',
+        `${algorithm.label} needs a reward.`,
+        'Choose one, or write it.',
+      );
     });
   }
   const taken = new Set(metricsOf(algorithm).map(({ key }) => key));
@@ -27,7 +31,13 @@ export async function checkRewards(
       const found = 'id' in reward ? await sources.reward(reward.id) : reward;
       const { weight, params } = reward;
       const { language, code } = found;
-      return { language, code, weight, params, name: freeName('id' in reward ? reward.id : reward.name, taken) };
+      return {
+        language,
+        code,
+        weight,
+        params,
+        name: freeName('id' in reward ? reward.id : reward.name, taken),
+      };
     });
     if (!frozen) continue;
     usable.push(frozen);

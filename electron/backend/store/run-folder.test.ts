@@ -20,9 +20,7 @@ const record: RunRecord = {
   modelName: 'Abacus',
   steps: 3,
   headline: 'reward/mean',
-  rewards: [
-    { name: 'one', language: 'typescript', code: 'export default () => 1;', weight: 1, params: {} },
-  ],
+  rewards: [{ name: 'one', language: 'typescript', code: 'export default () => 1;', weight: 1, params: {} }],
   provenance: {},
   config: RunConfig.parse({ name: 'Sums', algorithm: 'grpo', model: 'abacus', data: { dataset: 'sums' } }),
 };

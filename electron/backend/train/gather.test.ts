@@ -73,7 +73,10 @@ describe('dynamic sampling', () => {
     'looks at rewards alone, where more than they moves the weights: %j',
     async (more) => {
       const { engine } = tellingEngine();
-      const run = make({ prompts: 4, groupSize: 2, resample: 4, ...more }, { engine, rewards: rewarded(halfAlive) });
+      const run = make(
+        { prompts: 4, groupSize: 2, resample: 4, ...more },
+        { engine, rewards: rewarded(halfAlive) },
+      );
       const { groups, metrics } = await rollouts(run);
       expect(groups.every(({ line }) => line % 2 === 0)).toBe(true);
       expect(metrics['rollout/sampled_groups']).toBeGreaterThan(4);
@@ -124,7 +127,9 @@ describe('dynamic sampling', () => {
   });
 
   it('is off by default', async () => {
-    const { groups, metrics } = await rollouts(make({ prompts: 4, groupSize: 2 }, { rewards: rewarded(halfAlive) }));
+    const { groups, metrics } = await rollouts(
+      make({ prompts: 4, groupSize: 2 }, { rewards: rewarded(halfAlive) }),
+    );
     expect(groups).toHaveLength(4);
     expect(metrics).not.toHaveProperty('rollout/sampled_groups');
   });

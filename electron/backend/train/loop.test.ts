@@ -6,7 +6,18 @@ import type { Progress, StoredRow } from '../../../shared/contract/runs';
 import { RunStore } from '../store';
 import { scriptedEngine, scriptedText } from '../testing/scripted-engine';
 import { train } from './loop';
-import { adapterOf, events, exactSum, job, jobs, rewarded, rows, statuses, tempFolder, when } from './testing';
+import {
+  adapterOf,
+  events,
+  exactSum,
+  job,
+  jobs,
+  rewarded,
+  rows,
+  statuses,
+  tempFolder,
+  when,
+} from './testing';
 
 const make = jobs();
 

@@ -64,7 +64,8 @@ function total(parts: readonly Component[], applies: readonly boolean[]): Omit<S
     counted.find(({ status }) => status === 'abstain');
   if (missing) {
     const { name, status, error } = missing;
-    const why = error ?? (status === 'abstain' ? 'no opinion on this answer, but on others of its group' : status);
+    const why =
+      error ?? (status === 'abstain' ? 'no opinion on this answer, but on others of its group' : status);
     return { reward: null, status, error: `${name}: ${why}` };
   }
   if (counted.length === 0) return { reward: null, status: 'abstain' };

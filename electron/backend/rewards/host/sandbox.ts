@@ -208,12 +208,7 @@ class Session {
     this.#seed(job, job.indices[index] ?? index);
     const record = this.#context.getProp(samples, index);
     this.#arm(job.limit);
-    const result = this.#context.callFunction(
-      this.#reward!,
-      this.#context.undefined,
-      record,
-      this.#params!,
-    );
+    const result = this.#context.callFunction(this.#reward!, this.#context.undefined, record, this.#params!);
     record.dispose();
     if (result.error) return { value: NaN, ...this.#failure(result.error) };
     const outcome = this.#read(result.value);
@@ -225,12 +220,7 @@ class Session {
     const all = (outcome: Outcome) => Array.from({ length: job.count }, () => outcome);
     this.#seed(job, job.indices[0] ?? 0);
     this.#arm(batchLimit(job.limit, job.count));
-    const result = this.#context.callFunction(
-      this.#reward!,
-      this.#context.undefined,
-      samples,
-      this.#params!,
-    );
+    const result = this.#context.callFunction(this.#reward!, this.#context.undefined, samples, this.#params!);
     if (result.error) return all({ value: NaN, ...this.#failure(result.error) });
     this.#own(result.value);
     const kind = this.#kind(result.value);

@@ -35,11 +35,7 @@ export function RewardPart({ draft, set, resolved, library, problemAt }: PartPro
             Write a new one
           </Link>
           {chosen.length < MOST && (
-            <Button
-              kind="quiet"
-              icon={<Plus />}
-              onClick={() => set({ rewards: [...chosen, noReward] })}
-            >
+            <Button kind="quiet" icon={<Plus />} onClick={() => set({ rewards: [...chosen, noReward] })}>
               Add a reward
             </Button>
           )}
@@ -143,7 +139,9 @@ function Row({
               value={params[param.key] ?? param.default}
               {...fieldProps(problemAt, `${path}.params.${param.key}`)}
               onChange={(value) =>
-                onChange({ params: { ...params, [param.key]: (value ?? param.default) as typeof param.default } })
+                onChange({
+                  params: { ...params, [param.key]: (value ?? param.default) as typeof param.default },
+                })
               }
             />
           ))}

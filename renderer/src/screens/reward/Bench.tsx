@@ -44,7 +44,9 @@ export function Bench({
   const [samples, setSamples] = useState(4);
   const [chosen, setChosen] = useState<RewardParams>({});
   // a setting that the code no longer has is no reason to refuse the test
-  const values = Object.fromEntries(params.flatMap(({ key }) => (key in chosen ? [[key, chosen[key]!]] : [])));
+  const values = Object.fromEntries(
+    params.flatMap(({ key }) => (key in chosen ? [[key, chosen[key]!]] : [])),
+  );
   const scorable = { ...reward, params: values };
   const identity = JSON.stringify(scorable);
   const test = useRewardTest();

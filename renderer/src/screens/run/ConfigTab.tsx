@@ -56,7 +56,10 @@ export function ConfigTab({ run }: { run: Run }) {
           >
             {Object.keys(params).length > 0 && (
               <Panel className={styles.facts}>
-                <Facts list items={Object.entries(params).map(([key, value]) => [key, String(value)] as const)} />
+                <Facts
+                  list
+                  items={Object.entries(params).map(([key, value]) => [key, String(value)] as const)}
+                />
               </Panel>
             )}
             <Panel className={styles.code}>
