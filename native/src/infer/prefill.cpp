@@ -35,12 +35,7 @@ Prefilled prefill_batch(
       const mx::array last = mx::slice(h, {0, to - from - 1, 0}, {P, to - from, h.shape(2)});
       return {std::move(cache), model.logits(weights, mx::squeeze(last, 1))};
     }
-    std::vector<mx::array> written;
-    for (const KvCache::Layer& layer : cache.layers) {
-      written.push_back(*layer.k);
-      written.push_back(*layer.v);
-    }
-    mx::eval(written);
+    mx::eval(cache.arrays());
   }
 }
 

@@ -5,12 +5,19 @@
 namespace atelier {
 namespace {
 
-// Applies f(layer index, k or v) to both of every layer.
-template <class F>
-void for_slots(KvCache& out, F&& f) {
+using Part = std::optional<mx::array> KvCache::Layer::*;
+constexpr Part in_slots[] = {&KvCache::Layer::k, &KvCache::Layer::v};
+constexpr Part of_rows[] = {&KvCache::Layer::state, &KvCache::Layer::tail};
+
+// Fills `out`, whose layers are those of `like`, with f(layer index, part) of the parts that are there.
+template <class F, size_t N>
+void for_parts(KvCache& out, const KvCache& like, const Part (&parts)[N], F&& f) {
   for (size_t i = 0; i < out.layers.size(); i++) {
-    out.layers[i].k = f(i, &KvCache::Layer::k);
-    out.layers[i].v = f(i, &KvCache::Layer::v);
+    for (const Part part : parts) {
+      if (like.layers[i].*part) {
+        out.layers[i].*part = f(i, part);
+      }
+    }
   }
 }
 
@@ -27,6 +34,18 @@ mx::array padded(const mx::array& kv, int before, int after) {
 }
 
 }  // namespace
+
+std::vector<mx::array> KvCache::arrays() const {
+  std::vector<mx::array> out;
+  for (const Layer& layer : layers) {
+    for (const auto& part : {layer.k, layer.v, layer.state, layer.tail}) {
+      if (part) {
+        out.push_back(*part);
+      }
+    }
+  }
+  return out;
+}
 
 bool KvCache::ragged() const {
   return std::any_of(start.begin(), start.end(), [](int32_t s) { return s > 0; });
@@ -56,9 +75,12 @@ KvCache take_rows(const KvCache& cache, const std::vector<int32_t>& rows) {
   out.length = cache.length - empty;
   const int capacity = cache_capacity(out.length + 1);
   const mx::array index(rows.begin(), {static_cast<int>(rows.size())}, mx::int32);
-  for_slots(out, [&](size_t i, auto part) {
+  for_parts(out, cache, in_slots, [&](size_t i, Part part) {
     const mx::array& kv = *(cache.layers[i].*part);
     return padded(mx::take(slots(kv, empty, cache.length), index, 0), 0, capacity - out.length);
+  });
+  for_parts(out, cache, of_rows, [&](size_t i, Part part) {
+    return mx::take(*(cache.layers[i].*part), index, 0);
   });
   return out;
 }
@@ -77,11 +99,18 @@ KvCache join_rows(const std::vector<KvCache>& caches) {
       out.start.push_back(s + out.length - c.length);
     }
   }
-  for_slots(out, [&](size_t i, auto part) {
+  for_parts(out, caches[0], in_slots, [&](size_t i, Part part) {
     std::vector<mx::array> parts;
     for (const KvCache& c : caches) {
       parts.push_back(padded(
           slots(*(c.layers[i].*part), 0, c.length), out.length - c.length, capacity - out.length));
+    }
+    return mx::concatenate(parts, 0);
+  });
+  for_parts(out, caches[0], of_rows, [&](size_t i, Part part) {
+    std::vector<mx::array> parts;
+    for (const KvCache& c : caches) {
+      parts.push_back(*(c.layers[i].*part));
     }
     return mx::concatenate(parts, 0);
   });

@@ -9,14 +9,18 @@
 namespace atelier {
 
 /**
- * Keys and values of all layers. Every row writes its next token into the same slot; a row that is shorter
- * than the longest begins later: its slots before `start` hold nothing. So a step writes one contiguous slice,
- * and rows of any age share a batch.
+ * What all layers keep of the tokens before: keys and values, or a recurrence's state. Every row writes its next
+ * token into the same slot; a row that is shorter than the longest begins later: its slots before `start` hold
+ * nothing. So a step writes one contiguous slice, and rows of any age share a batch.
  */
 struct KvCache {
   struct Layer {
     /** [B, Hkv, capacity, D]; keys are already rotated. Absent before the first write. */
     std::optional<mx::array> k, v;
+    /** Of linear attention: its state behind the last token, f32 [B, H, D, E] (kernels/gated_delta.h). */
+    std::optional<mx::array> state;
+    /** And what its convolution reads of the last tokens, [B, W - 1, C]. */
+    std::optional<mx::array> tail;
   };
 
   KvCache() = default;
@@ -31,6 +35,8 @@ struct KvCache {
   int rows() const {
     return static_cast<int>(start.size());
   }
+  /** Everything that has been written. */
+  std::vector<mx::array> arrays() const;
   /** Some row begins after slot 0, so slots need to be masked. */
   bool ragged() const;
   /** `start` as int32 [B, 1]. */
