@@ -1,3 +1,5 @@
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
 import type { Context } from '../context';
 import { Comparer } from '../losses/compare';
 import type { Json } from '../losses/case';
@@ -7,7 +9,7 @@ import { byFolder, lineOf, together, type Item } from './item';
 import { gradients } from './models';
 import { entriesAt, matrix, pairsOf, toRows, unpadded } from './rows';
 
-const BUILT = /^lora\/(llama3_rope|qwen3_tied)\/(?!dora\/)/;
+const BUILT = /^lora\/(llama3_rope|qwen3_tied|qwen3_moe)\/(?!dora\/)/;
 
 /** PEFT's merge: W + scale B A, in f64. */
 function merged(weight: Tensor, a: Tensor, b: Tensor, scale: number): Float64Array {
@@ -20,6 +22,12 @@ function merged(weight: Tensor, a: Tensor, b: Tensor, scale: number): Float64Arr
       for (let i = 0; i < inn; i++) result[o * inn + i] += factor * a.data[r * inn + i];
     }
   return result;
+}
+
+/** All weights of a model, in one file or several. */
+function readFolder(folder: string): Record<string, Tensor> {
+  const files = readdirSync(folder).filter((name) => /^model.*\.safetensors$/.test(name));
+  return Object.assign({}, ...files.map((name) => readTensors(join(folder, name))));
 }
 
 async function runAdapter(ctx: Context, folder: string, paths: string[]): Promise<Line[]> {
@@ -51,7 +59,7 @@ async function runAdapter(ctx: Context, folder: string, paths: string[]): Promis
   const lora = readTensors(ctx.path(`${folder}/adapter_model.safetensors`));
   const weights = Object.keys(tensors).filter((k) => k.startsWith('merged.model.'));
   if (weights.length > 0) {
-    const original = readTensors(ctx.path(`${base}/model.safetensors`));
+    const original = readFolder(ctx.path(base));
     for (const key of weights) {
       const name = key.slice('merged.'.length).replace(/\.weight$/, '');
       const module = adapter.modules.find((m) => m.name === name);

@@ -11,7 +11,16 @@ import { byFolder, lineOf, together, type Item } from './item';
 import { nativeTest } from './native';
 import { entriesAt, matrix, pairsOf, toRows, unpadded } from './rows';
 
-const BUILT = ['qwen3_tied', 'qwen3_untied', 'smollm2', 'llama3_rope'];
+const BUILT = [
+  'qwen3_tied',
+  'qwen3_untied',
+  'smollm2',
+  'llama3_rope',
+  'qwen2',
+  'gemma3_text',
+  'qwen3_moe',
+  'qwen3_moe_nonorm',
+];
 const HIDDEN = "logits, log-probabilities, entropy and hidden states are transformers'";
 
 /** Logits, log-probabilities and entropy of every input against io.safetensors. */
@@ -154,7 +163,8 @@ async function runModel(ctx: Context, folder: string, paths: string[]): Promise<
   };
   const { source } = io;
   add('io.safetensors', () => lineOf(`${folder}/io.safetensors`, source, outputs));
-  add('model.safetensors', () => lineOf(`${folder}/model.safetensors`, source, outputs));
+  for (const path of paths.filter((p) => /\/model[^/]*\.safetensors(\.index\.json)?$/.test(p)))
+    lines.push(lineOf(path, source, outputs));
   add('config.json', () => lineOf(`${folder}/config.json`, source, outputs));
   add('io.json', () => {
     const failures = [...exact.result.failures, ...scores.result.failures, ...gradient.result.failures];

@@ -2,11 +2,7 @@ import type { Item } from './item';
 
 /** Files that a later issue reads, with its number and what it builds. */
 const LATER: [RegExp, string][] = [
-  [
-    /^models\/(bailing_moe_v3|gemma3_text|qwen2|qwen3_5|qwen3_5_moe|qwen3_moe|qwen3_moe_nonorm|qwen3_next)\//,
-    'model family',
-  ],
-  [/^lora\/qwen3_moe\//, 'adapters of a mixture of experts'],
+  [/^models\/(bailing_moe_v3|qwen3_5|qwen3_5_moe|qwen3_next)\//, 'model family'],
   [/^lora\/qwen3_tied\/dora\//, 'DoRA'],
   [/^train\/sft_lora_moe_aux_loss\//, "training a mixture of experts with its router's loss"],
   [/^optim\/other_optimisers\.json$/, 'Muon and Adafactor'],

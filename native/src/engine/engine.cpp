@@ -201,7 +201,8 @@ AdapterInfo Engine::load_adapter(int model, const std::string& dir) {
 }
 
 void Engine::save_adapter(int adapter, const std::string& file) {
-  atelier::save_adapter(adapters_.get(adapter)->adapter->params, file);
+  auto live = adapters_.get(adapter);
+  atelier::save_adapter(live->adapter->params, live->model->model->linears(), file);
 }
 
 std::vector<AdapterNorm> Engine::adapter_norms(int adapter) {

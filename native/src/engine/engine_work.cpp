@@ -79,7 +79,7 @@ Generated Engine::generate(
     }
     longest = std::max(longest, static_cast<int>(prompt.size()) + request.max_new_tokens);
   }
-  const uint64_t row = decode_row_bytes(m.config(), longest, models_.get(model)->dtype);
+  const uint64_t row = decode_row_bytes(m, longest, models_.get(model)->dtype);
   check_room(row, "A row of " + std::to_string(longest) + " tokens", "Ask for fewer new tokens");
   // What does not fit waits: draws depend on rollout id and position alone.
   request.max_rows = static_cast<int>(std::min<uint64_t>(request.max_rows, room() / row));
@@ -161,7 +161,11 @@ Engine::step(int optimizer, const StepRequest& request, const std::atomic<bool>&
     request.rows.check("rows", config.vocabulary, config.context);
     const int longest = longest_forwarded(request);
     check_room(
-        longest == 0 ? 0 : training_row_bytes(config, longest - 1, o->trainable.model().dtype),
+        longest == 0 ? 0
+                     : training_row_bytes(
+                           o->trainable.model().model->row_numbers(),
+                           longest - 1,
+                           o->trainable.model().dtype),
         "Training on a row of " + std::to_string(longest) + " tokens",
         "Train on shorter rows");
   }

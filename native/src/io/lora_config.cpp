@@ -32,6 +32,7 @@ const std::set<std::string> read_here = {
     "r",
     "lora_alpha",
     "target_modules",
+    "target_parameters",
     "use_rslora",
     "rank_pattern",
     "alpha_pattern",
@@ -123,10 +124,13 @@ LoraConfig read_lora_config(const std::string& file) {
   LoraConfig config;
   config.rank = get_int(get<Json>(json, "r", file), "r", file);
   config.alpha = get<double>(json, "lora_alpha", file);
+  if (json.contains("target_parameters") && !is_off(json["target_parameters"])) {
+    config.target_parameters = get<std::vector<std::string>>(json, "target_parameters", file);
+  }
   const Json& target = json.contains("target_modules") ? json["target_modules"] : Json();
   if (target.is_string()) {
     config.target_modules = target.get<std::string>();
-  } else {
+  } else if (!is_off(target) || config.target_parameters.empty()) {
     config.target_modules = get<std::vector<std::string>>(json, "target_modules", file);
   }
   config.rslora = json.contains("use_rslora") && get<bool>(json, "use_rslora", file);

@@ -5,6 +5,7 @@
 #include "io/file.h"
 #include "io/json.h"
 #include "io/name_pattern.h"
+#include "io/peft_tensors.h"
 #include "io/safetensors.h"
 
 #include <algorithm>
@@ -14,7 +15,6 @@
 namespace atelier {
 namespace {
 
-const std::string prefix = "base_model.model.";
 constexpr size_t patterns_limit = 5000;
 
 bool ends_with_part(const std::string& name, const std::string& suffix) {
@@ -68,6 +68,12 @@ bool is_all_linear(const std::string& text) {
   return lower == "all-linear";
 }
 
+bool has_suffix(const std::vector<std::string>& suffixes, const std::string& name) {
+  return std::any_of(suffixes.begin(), suffixes.end(), [&](const std::string& s) {
+    return ends_with_part(name, s);
+  });
+}
+
 // peft.tuners.tuners_utils.check_target_module_exists
 class Targets {
  public:
@@ -86,9 +92,7 @@ class Targets {
       return all_ || pattern_->matches_all_of(name);
     }
     const auto& suffixes = std::get<std::vector<std::string>>(config_.target_modules);
-    if (!std::any_of(suffixes.begin(), suffixes.end(), [&](const auto& s) {
-          return ends_with_part(name, s);
-        })) {
+    if (!has_suffix(suffixes, name)) {
       return false;
     }
     // PEFT looks at the layers only where a suffix matched (not where the whole name is given).
@@ -106,6 +110,31 @@ class Targets {
   bool all_ = false;
   std::optional<NamePattern> pattern_;
 };
+
+// One site for all experts of a layer: their matrices are one product.
+template <class SiteOf>
+std::optional<LoraSite>
+site_of_experts(const LinearModule& module, const Targets& targets, SiteOf&& site_of) {
+  std::optional<LoraSite> site;
+  if (targets.all()) {
+    return site;
+  }
+  for (int e = 0; e < module.experts; e++) {
+    const std::string name = expert_name(module.name, e);
+    const std::optional<LoraSite> own =
+        targets.has(name) ? std::optional<LoraSite>(site_of(name)) : std::nullopt;
+    const bool same = own.has_value() == site.has_value() &&
+                      (!own || (own->rank == site->rank && own->scale == site->scale));
+    if (e > 0 && !same) {
+      throw Error(
+          ErrorCode::unsupported_model,
+          "LoRA on some of a layer's experts, or with different ranks among them (" + name +
+              "), is not supported");
+    }
+    site = own;
+  }
+  return site;
+}
 
 }  // namespace
 
@@ -133,26 +162,45 @@ LoraSites lora_sites(const LoraConfig& config, const std::vector<LinearModule>& 
           "Choose among the linear modules of the layers, e.g. \"all-linear\".");
     }
   }
-  LoraSites sites;
-  for (const LinearModule& module : modules) {
-    if (!targets.has(module.name)) {
-      continue;
-    }
-    const int rank = ranks.of(module.name, config.rank);
-    const double alpha = alphas.of(module.name, config.alpha);
+  auto site_of = [&](const std::string& name) {
+    const int rank = ranks.of(name, config.rank);
+    const double alpha = alphas.of(name, config.alpha);
     if (rank < 1 || rank > 65536 || !std::isfinite(alpha)) {
       throw Error(
           ErrorCode::invalid_argument,
           "LoRA: rank " + std::to_string(rank) + ", alpha " + std::to_string(alpha) + " for " +
-              module.name + ": the rank must be from 1 to 65536 and alpha finite");
+              name + ": the rank must be from 1 to 65536 and alpha finite");
     }
     const double scale = alpha / (config.rslora ? std::sqrt(double(rank)) : double(rank));
-    sites.emplace(module.name, LoraSite{rank, static_cast<float>(scale)});
+    return LoraSite{rank, static_cast<float>(scale)};
+  };
+  for (const std::string& parameter : config.target_parameters) {
+    if (std::none_of(modules.begin(), modules.end(), [&](const LinearModule& m) {
+          return m.kind == ModuleKind::all_experts && ends_with_part(m.name, parameter);
+        })) {
+      throw Error(
+          ErrorCode::unsupported_model,
+          "LoRA on the parameter " + quoted(parameter) + " is not supported for this model");
+    }
+  }
+  LoraSites sites;
+  for (const LinearModule& module : modules) {
+    std::optional<LoraSite> site;
+    if (module.kind == ModuleKind::each_expert) {
+      site = site_of_experts(module, targets, site_of);
+    } else if (
+        module.kind == ModuleKind::all_experts ? has_suffix(config.target_parameters, module.name)
+                                               : targets.has(module.name)) {
+      site = site_of(module.name);
+    }
+    if (site) {
+      sites.emplace(module.name, *site);
+    }
   }
   if (sites.empty()) {
     throw Error(
         ErrorCode::invalid_argument,
-        "LoRA: target_modules match no module of the model",
+        "LoRA: target_modules and target_parameters match nothing in the model",
         modules.empty() ? "" : "Modules are named like " + modules.front().name + ".");
   }
   return sites;
@@ -162,41 +210,23 @@ Adapter load_adapter(const std::string& dir, const std::vector<LinearModule>& mo
   const LoraConfig config = read_lora_config(resolve_inside(dir, "adapter_config.json", dir));
   const std::string file = resolve_inside(dir, "adapter_model.safetensors", dir);
   Adapter adapter{lora_sites(config, modules), {}};
-  Params tensors = load_safetensors(file, mx::float32);
-  auto take = [&](const std::string& name, const mx::Shape& shape) {
-    auto found = tensors.find(prefix + name);
-    if (found == tensors.end()) {
-      throw Error(
-          ErrorCode::invalid_file, file + ": tensor " + quoted(prefix + name) + " is missing");
-    }
-    if (found->second.shape() != shape) {
-      throw Error(
-          ErrorCode::invalid_file,
-          file + ": tensor " + quoted(prefix + name) + " must be [" + std::to_string(shape[0]) +
-              ", " + std::to_string(shape[1]) + "] for this model and configuration");
-    }
-    adapter.params.emplace(name, found->second);
-    tensors.erase(found);
-  };
-  for (const LinearModule& module : modules) {
-    if (auto site = adapter.sites.find(module.name); site != adapter.sites.end()) {
-      take(lora_a(module.name), {site->second.rank, module.in});
-      take(lora_b(module.name), {module.out, site->second.rank});
-    }
+  adapter.params =
+      adapter_params(load_safetensors(file, mx::float32), adapter.sites, modules, file);
+  std::vector<mx::array> values;
+  for (const auto& [name, value] : adapter.params) {
+    values.push_back(value);
   }
-  if (!tensors.empty()) {
-    throw Error(
-        ErrorCode::invalid_file,
-        file + ": tensor " + quoted(tensors.begin()->first) +
-            " belongs to no module that adapter_config.json adapts");
-  }
+  mx::eval(values);
   return adapter;
 }
 
-void save_adapter(const Params& params, const std::string& file) {
+void save_adapter(
+    const Params& params,
+    const std::vector<LinearModule>& modules,
+    const std::string& file) {
   Params out;
-  for (const auto& [name, value] : params) {
-    out.emplace(prefix + name, mx::astype(value, mx::float32));
+  for (const auto& [name, value] : peft_tensors(params, modules)) {
+    out.emplace(name, mx::astype(value, mx::float32));
   }
   save_safetensors(file, out, {{"format", "pt"}});
 }

@@ -17,6 +17,8 @@ struct LoraConfig {
   double alpha = 8;
   /** Name suffixes, or one string: a regular expression for the whole name, or "all-linear". */
   std::variant<std::vector<std::string>, std::string> target_modules = {};
+  /** Name suffixes of parameters that hold all experts of a mixture, e.g. `gate_up_proj`. */
+  std::vector<std::string> target_parameters = {};
   bool rslora = false;
   /** Regular expression for the end of a name -> value; the first that matches counts. */
   std::vector<std::pair<std::string, int>> rank_pattern = {};
@@ -29,8 +31,9 @@ struct LoraConfig {
 LoraConfig read_lora_config(const std::string& file);
 
 /**
- * Which modules the configuration adapts and how, by PEFT's rules. Throws invalid_argument where nothing
- * matches and unsupported_model where a target is a module that LoRA does not run on here (embeddings, head).
+ * Which modules the configuration adapts and how, by PEFT's rules; "all-linear" leaves experts out, which
+ * transformers 5 no longer holds as modules. Throws invalid_argument where nothing matches and unsupported_model
+ * where a target is a module that LoRA does not run on here (embeddings, head, some of a layer's experts).
  */
 LoraSites lora_sites(const LoraConfig& config, const std::vector<LinearModule>& modules);
 
@@ -46,7 +49,10 @@ struct Adapter {
  */
 Adapter load_adapter(const std::string& dir, const std::vector<LinearModule>& modules);
 
-/** adapter_model.safetensors as PEFT writes it: keys `base_model.model.<module>.lora_A.weight`, f32. */
-void save_adapter(const Params& params, const std::string& file);
+/** adapter_model.safetensors as PEFT writes it (io/peft_tensors.h), f32. */
+void save_adapter(
+    const Params& params,
+    const std::vector<LinearModule>& modules,
+    const std::string& file);
 
 }  // namespace atelier

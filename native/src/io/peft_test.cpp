@@ -106,7 +106,7 @@ TEST_CASE("an adapter saved is the file that PEFT wrote, byte for byte") {
   const Adapter adapter = load_adapter(dir, m);
   CHECK(adapter.params.size() == 4);
   const TempDir out;
-  save_adapter(adapter.params, out.path("a.safetensors"));
+  save_adapter(adapter.params, m, out.path("a.safetensors"));
   CHECK(read_bytes(out.path("a.safetensors")) == read_bytes(dir + "/adapter_model.safetensors"));
 }
 

@@ -10,18 +10,24 @@
 namespace atelier {
 namespace {
 
+// The first slot that a query sees which stands in slot `to` - 1.
+ATELIER_INLINE int first_seen(int to, int start, int window) {
+  return std::min(std::max(start, window > 0 ? to - window : 0), to - 1);
+}
+
 // All rows of one key head: its G * L queries.
-ATELIER_CLONES void softmax_rows(float* x, int G, int L, int S, int start) {
+ATELIER_CLONES void softmax_rows(float* x, int G, int L, int S, int start, int window) {
   for (int r = 0; r < G * L; r++) {
     const int to = S - L + r % L + 1;
-    softmax_row(x + int64_t{r} * S, x + int64_t{r} * S, std::min(start, to - 1), to, S);
+    softmax_row(x + int64_t{r} * S, x + int64_t{r} * S, first_seen(to, start, window), to, S);
   }
 }
 
-ATELIER_CLONES void softmax_rows_vjp(const float* y, float* g, int G, int L, int S, int start) {
+ATELIER_CLONES void
+softmax_rows_vjp(const float* y, float* g, int G, int L, int S, int start, int window) {
   for (int r = 0; r < G * L; r++) {
     const int to = S - L + r % L + 1;
-    softmax_row_vjp(y + int64_t{r} * S, g + int64_t{r} * S, std::min(start, to - 1), to, S);
+    softmax_row_vjp(y + int64_t{r} * S, g + int64_t{r} * S, first_seen(to, start, window), to, S);
   }
 }
 
@@ -39,7 +45,6 @@ ATELIER_CLONES void narrow(const double* from, float* to, int count, double by) 
 
 struct Sizes {
   int B, K, G, L, S, E;
-  float scale;
 
   Sizes(const mx::array& q, const mx::array& k)
       : B(q.shape(0)),
@@ -47,8 +52,7 @@ struct Sizes {
         G(q.shape(1) / k.shape(1)),
         L(q.shape(2)),
         S(k.shape(2)),
-        E(q.shape(3)),
-        scale(1.0f / std::sqrt(static_cast<float>(q.shape(3)))) {}
+        E(q.shape(3)) {}
 
   // Calls f(b, offset of the key head's queries, of its weights, of its keys).
   template <class F>
@@ -63,14 +67,13 @@ struct Sizes {
   }
 };
 
-// p = q kᵀ / sqrt(E) of one key head, up to the last slot that a block of queries sees: half of the work, which pays
+// p = scale q kᵀ of one key head, up to the last slot that a block of queries sees: half of the work, which pays
 // for double. A score is a sum of a few large terms, and softmax turns its error into a relative one.
-void scores(const float* q, const float* k, float* p, const Sizes& z) {
+void scores(const float* q, const float* k, float* p, const Sizes& z, double scale) {
   constexpr int block = 64;
   const int L = z.L, S = z.S, E = z.E;
   std::vector<double> wide_k(size_t(S) * E), wide_q(size_t(block) * E), out(size_t(block) * S);
   widen(k, wide_k.data(), S * E);
-  const double scale = 1.0 / std::sqrt(static_cast<double>(E));
   for (int g = 0; g < z.G; g++) {
     for (int from = 0; from < L; from += block) {
       const int rows = std::min(block, L - from), seen = S - L + from + rows;
@@ -84,29 +87,30 @@ void scores(const float* q, const float* k, float* p, const Sizes& z) {
   }
 }
 
-int begin_of(const std::vector<int32_t>& start, int row) {
-  return start.empty() ? 0 : start[row];
+int begin_of(const AttentionSpec& spec, int row) {
+  return spec.start.empty() ? 0 : spec.start[row];
 }
 
 Arrays backward(
     const Arrays& in,
     const mx::array& weights,
     const mx::array& g,
-    const std::vector<int32_t>& start) {
+    const AttentionSpec& spec) {
   CpuKernel kernel{"AttentionCpuVjp", nullptr, nullptr};
-  kernel.run = [start](const Arrays& in, Arrays& out) {
+  kernel.run = [spec](const Arrays& in, Arrays& out) {
     const Sizes z(in[0], in[1]);
     const float *q = in[0].data<float>(), *k = in[1].data<float>(), *v = in[2].data<float>();
     const float *p = in[3].data<float>(), *g = in[4].data<float>();
     float *dq = out[0].data<float>(), *dk = out[1].data<float>(), *dv = out[2].data<float>();
     const int R = z.G * z.L, S = z.S, E = z.E;
+    const auto scale = static_cast<float>(spec.scale);
     z.each([&](int b, int64_t query, int64_t weight, int64_t key) {
       std::vector<float> ds(size_t(R) * S);
       sgemm(S, E, R, 1, {p + weight, S, true}, {g + query, E}, dv + key, E);
       sgemm(R, S, E, 1, {g + query, E}, {v + key, E, true}, ds.data(), S);
-      softmax_rows_vjp(p + weight, ds.data(), z.G, z.L, S, begin_of(start, b));
-      sgemm(R, E, S, z.scale, {ds.data(), S}, {k + key, E}, dq + query, E);
-      sgemm(S, E, R, z.scale, {ds.data(), S, true}, {q + query, E}, dk + key, E);
+      softmax_rows_vjp(p + weight, ds.data(), z.G, z.L, S, begin_of(spec, b), spec.window);
+      sgemm(R, E, S, scale, {ds.data(), S}, {k + key, E}, dq + query, E);
+      sgemm(S, E, R, scale, {ds.data(), S, true}, {q + query, E}, dk + key, E);
     });
   };
   return apply(
@@ -119,20 +123,26 @@ mx::array attention_plain(
     const mx::array& q,
     const mx::array& k,
     const mx::array& v,
-    const std::vector<int32_t>& start) {
+    const AttentionSpec& spec) {
   const int L = q.shape(2), S = k.shape(2);
-  const float scale = 1.0f / std::sqrt(static_cast<float>(q.shape(3)));
-  if (start.empty()) {
+  const auto scale = static_cast<float>(spec.scale);
+  const bool windowed = spec.window > 0 && spec.window < S;
+  if (spec.start.empty() && !windowed) {
     return mx::fast::scaled_dot_product_attention(q, k, v, scale, L > 1 ? "causal" : "");
   }
   const mx::array slot = mx::arange(S, mx::int32);
-  const mx::array begun = mx::greater_equal(
-      slot, mx::array(start.begin(), {static_cast<int>(start.size()), 1, 1, 1}, mx::int32));
   const mx::array query = mx::expand_dims(mx::arange(S - L, S, mx::int32), 1);
-  const mx::array seen =
-      L == 1 ? begun
-             : mx::logical_or(
-                   mx::logical_and(mx::less_equal(slot, query), begun), mx::equal(slot, query));
+  mx::array seen = mx::less_equal(slot, query);
+  if (windowed) {
+    seen = mx::logical_and(seen, mx::greater(slot, query - mx::array(spec.window)));
+  }
+  seen = mx::reshape(seen, {1, 1, L, S});
+  if (!spec.start.empty()) {
+    const int B = static_cast<int>(spec.start.size());
+    const mx::array begun =
+        mx::greater_equal(slot, mx::array(spec.start.begin(), {B, 1, 1, 1}, mx::int32));
+    seen = mx::logical_or(mx::logical_and(seen, begun), mx::equal(slot, query));
+  }
   return mx::fast::scaled_dot_product_attention(q, k, v, scale, "array", seen);
 }
 
@@ -140,24 +150,24 @@ mx::array attention_cpu(
     const mx::array& q,
     const mx::array& k,
     const mx::array& v,
-    const std::vector<int32_t>& start) {
+    const AttentionSpec& spec) {
   CpuKernel kernel{"AttentionCpu", nullptr, nullptr};
-  kernel.run = [start](const Arrays& in, Arrays& out) {
+  kernel.run = [spec](const Arrays& in, Arrays& out) {
     const Sizes z(in[0], in[1]);
     const float *q = in[0].data<float>(), *k = in[1].data<float>(), *v = in[2].data<float>();
     float *y = out[0].data<float>(), *p = out[1].data<float>();
     const int R = z.G * z.L, S = z.S, E = z.E;
     z.each([&](int b, int64_t query, int64_t weight, int64_t key) {
-      scores(q + query, k + key, p + weight, z);
-      softmax_rows(p + weight, z.G, z.L, S, begin_of(start, b));
+      scores(q + query, k + key, p + weight, z, spec.scale);
+      softmax_rows(p + weight, z.G, z.L, S, begin_of(spec, b), spec.window);
       sgemm(R, E, S, 1, {p + weight, S}, {v + key, E}, y + query, E);
     });
   };
   // The weights are the second output, for the backward alone: nothing else may read them.
   kernel.vjp =
-      [start](
+      [spec](
           const Arrays& in, const Arrays& cotangents, const Arrays& out, const std::vector<int>&) {
-        return backward(in, out[1], mx::contiguous(cotangents[0]), start);
+        return backward(in, out[1], mx::contiguous(cotangents[0]), spec);
       };
   const mx::Shape weights{q.shape(0), q.shape(1), q.shape(2), k.shape(2)};
   return apply(

@@ -7,28 +7,37 @@
 
 namespace atelier {
 
+/** Which slots a query sees, and what its scores are multiplied by. */
+struct AttentionSpec {
+  /** First slot of each row, int32 [B]; empty: 0. */
+  std::vector<int32_t> start;
+  double scale;
+  /** A query sees its own slot and the window - 1 before it; 0: all. */
+  int window = 0;
+};
+
 /**
- * softmax(q kᵀ / sqrt(E)) v; q [B, H, L, E], k and v [B, K, S, E] with K dividing H. Query l stands in slot
- * S - L + l and sees the slots from its row's `start` (int32 [B]; empty: 0) up to its own; a query before its row's
- * start sees its own slot only.
+ * softmax(scale q kᵀ) v; q [B, H, L, E], k and v [B, K, S, E] with K dividing H. Query l stands in slot
+ * S - L + l and sees the slots from its row's start, and not before its window, up to its own; a query before its
+ * row's start sees its own slot only.
  */
 mx::array attention_plain(
     const mx::array& q,
     const mx::array& k,
     const mx::array& v,
-    const std::vector<int32_t>& start);
+    const AttentionSpec& spec);
 /** The same, a key head at a time, with a backward. f32 on the CPU, where has_blas(). */
 mx::array attention_cpu(
     const mx::array& q,
     const mx::array& k,
     const mx::array& v,
-    const std::vector<int32_t>& start);
+    const AttentionSpec& spec);
 
 /** For one query a row (L = 1): in one pass, straight from views of a longer cache, without a gradient. */
 mx::array decode_attention_cpu(
     const mx::array& q,
     const mx::array& k,
     const mx::array& v,
-    const std::vector<int32_t>& start);
+    const AttentionSpec& spec);
 
 }  // namespace atelier

@@ -1,6 +1,8 @@
 #include "kernels/blas.h"
 
 #include <dlfcn.h>
+#include <algorithm>
+#include <cstdint>
 
 namespace atelier {
 namespace {
@@ -57,6 +59,26 @@ void sgemm(int m, int n, int k, float alpha, Matrix a, Matrix b, float* c, int s
       add ? 1.0f : 0.0f,
       c,
       step_c);
+}
+
+void sgemm_in_parts(int m, int n, int k, int depth, Matrix a, Matrix b, float* c, int step_c) {
+  const int parts = depth ? std::max(1, (k + depth - 1) / depth) : 1;
+  const int step = parts == 1 ? k : ((k + parts - 1) / parts + 15) / 16 * 16;
+  const int64_t along_a = a.transposed ? a.step : 1, along_b = b.transposed ? 1 : b.step;
+  int from = 0;
+  do {
+    sgemm(
+        m,
+        n,
+        std::min(step, k - from),
+        1,
+        {a.data + from * along_a, a.step, a.transposed},
+        {b.data + from * along_b, b.step, b.transposed},
+        c,
+        step_c,
+        from > 0);
+    from += step;
+  } while (from < k);
 }
 
 void dgemm_nt(int m, int n, int k, const double* a, const double* b, double* c) {

@@ -73,12 +73,13 @@ mx::array decode_attention_cpu(
     const mx::array& q,
     const mx::array& k,
     const mx::array& v,
-    const std::vector<int32_t>& start) {
+    const AttentionSpec& spec) {
   CpuKernel kernel{"DecodeAttentionCpu", nullptr, nullptr};
-  kernel.run = [start](const Arrays& in, Arrays& out) {
+  kernel.run = [spec](const Arrays& in, Arrays& out) {
     const mx::array &q = in[0], &k = in[1], &v = in[2];
     const int H = q.shape(1), E = q.shape(3), K = k.shape(1), S = k.shape(2);
-    const float scale = 1.0f / std::sqrt(static_cast<float>(E));
+    const auto scale = static_cast<float>(spec.scale);
+    const int seen = spec.window > 0 ? std::max(0, S - spec.window) : 0;
     const float *pq = q.data<float>(), *pk = k.data<float>(), *pv = v.data<float>();
     float* to = out[0].data<float>();
     const int grain = std::max(1, 16384 / (S * E));
@@ -92,7 +93,7 @@ mx::array decode_attention_cpu(
             pv + b * v.strides(0) + head * v.strides(1),
             k.strides(2),
             v.strides(2),
-            start.empty() ? 0 : start[b],
+            spec.start.empty() ? seen : std::max(seen, int{spec.start[b]}),
             S,
             E,
             scale,

@@ -2,6 +2,7 @@
 #include "core/random.h"
 #include "kernels/attention.h"
 #include "kernels/draw.h"
+#include "kernels/expert_product.h"
 #include "kernels/heads.h"
 #include "kernels/product.h"
 #include "kernels/rms_norm.h"
@@ -70,19 +71,38 @@ TEST_CASE("rms_norm: kernel and twin") {
   check_twins(through(rms_norm_cpu), through(rms_norm_plain), {x});
 }
 
-TEST_CASE("swiglu: kernel and twin, also where the gate is large") {
-  for (int F : {3, 16, 448}) {
-    CAPTURE(F);
-    check_twins(
-        [](const Arrays& in) { return Arrays{swiglu_cpu(in[0])}; },
-        [](const Arrays& in) { return Arrays{swiglu_plain(in[0])}; },
-        {noise({2, 33, 2 * F}, 5, 3)});
+TEST_CASE("swiglu and geglu: kernel and twin, also where the gate is large") {
+  using Gated = mx::array (*)(const mx::array&);
+  for (const auto& [cpu, plain] :
+       {std::pair<Gated, Gated>{swiglu_cpu, swiglu_plain}, {geglu_cpu, geglu_plain}}) {
+    const Function kernel = [cpu = cpu](const Arrays& in) { return Arrays{cpu(in[0])}; };
+    const Function twin = [plain = plain](const Arrays& in) { return Arrays{plain(in[0])}; };
+    for (int F : {3, 16, 448}) {
+      CAPTURE(F);
+      check_twins(kernel, twin, {noise({2, 33, 2 * F}, 5, 3)});
+    }
+    const mx::array far = mx::array({-200.0f, 200.0f, -90.0f, 1.0f, 2.0f, 3.0f}, {1, 6});
+    check_twins(kernel, twin, {far});
   }
-  const mx::array far = mx::array({-200.0f, 200.0f, -90.0f, 1.0f, 2.0f, 3.0f}, {1, 6});
-  check_twins(
-      [](const Arrays& in) { return Arrays{swiglu_cpu(in[0])}; },
-      [](const Arrays& in) { return Arrays{swiglu_plain(in[0])}; },
-      {far});
+}
+
+TEST_CASE("expert_product: kernel and twin, with experts that no row goes to") {
+  for (auto [rows, in, out] : {std::tuple{1, 8, 24}, {7, 20, 5}, {300, 96, 130}}) {
+    CAPTURE(rows);
+    std::vector<int32_t> expert;
+    for (int m = 0; m < rows; m++) {
+      expert.push_back(m * 7 / rows);
+    }
+    if (rows > 1) {
+      expert.back() = 8;
+    }
+    const mx::array expert_M(expert.begin(), {rows}, mx::int32);
+    check_twins(
+        [&](const Arrays& a) { return Arrays{expert_product_cpu(a[0], a[1], expert_M)}; },
+        [&](const Arrays& a) { return Arrays{expert_product_plain(a[0], a[1], expert_M)}; },
+        {noise({rows, in}, 20), noise({9, out, in}, 21)},
+        1e-4);
+  }
 }
 
 TEST_CASE("split_heads: kernel and twin, with and without norms, shared and own angles") {
@@ -137,30 +157,58 @@ TEST_CASE("product: kernel and twin, few rows and many") {
       {noise({4, 8, 11}, 23)});
 }
 
-TEST_CASE("attention: kernel and twin, square, behind a cache, with rows that begin late") {
+TEST_CASE("attention: kernel and twin, square, behind a cache, with late rows and windows") {
   for (const std::vector<int32_t>& start :
        {std::vector<int32_t>{}, std::vector<int32_t>{0, 3, 9}}) {
-    for (auto [L, S] : {std::pair{10, 10}, {4, 37}, {1, 21}, {50, 50}}) {
+    for (auto [L, S, window] :
+         {std::tuple{10, 10, 0},
+          {4, 37, 0},
+          {1, 21, 0},
+          {50, 50, 0},
+          {50, 50, 1},
+          {10, 37, 8},
+          {9, 9, 40}}) {
       CAPTURE(L);
+      CAPTURE(window);
+      const AttentionSpec spec{start, 0.3, window};
       check_twins(
-          [&](const Arrays& in) { return Arrays{attention_cpu(in[0], in[1], in[2], start)}; },
-          [&](const Arrays& in) { return Arrays{attention_plain(in[0], in[1], in[2], start)}; },
+          [&](const Arrays& in) { return Arrays{attention_cpu(in[0], in[1], in[2], spec)}; },
+          [&](const Arrays& in) { return Arrays{attention_plain(in[0], in[1], in[2], spec)}; },
           {noise({3, 6, L, 20}, 11), noise({3, 2, S, 20}, 12), noise({3, 2, S, 20}, 13)},
           5e-5);
     }
   }
 }
 
+TEST_CASE("attention within a window is attention behind the mask that says so") {
+  const int L = 9, S = 15, window = 4;
+  const mx::array q = noise({2, 4, L, 16}, 11), k = noise({2, 2, S, 16}, 12),
+                  v = noise({2, 2, S, 16}, 13);
+  std::vector<float> seen;
+  for (int l = 0; l < L; l++) {
+    for (int s = 0; s < S; s++) {
+      const int at = S - L + l;
+      seen.push_back(s <= at && at - s < window ? 0.0f : -INFINITY);
+    }
+  }
+  const mx::array mask(seen.begin(), {1, 1, L, S}, mx::float32);
+  const mx::array expected = mx::fast::scaled_dot_product_attention(q, k, v, 0.25f, "array", mask);
+  CHECK(excess(attention_cpu(q, k, v, {{}, 0.25, window}), expected, 2e-5, 2e-5) <= 1);
+}
+
 TEST_CASE("decode_attention: kernel and twin, on views of a longer cache") {
   for (int E : {16, 20, 64}) {
     for (const std::vector<int32_t>& start :
          {std::vector<int32_t>{}, std::vector<int32_t>{0, 30, 39}}) {
-      const mx::array q = noise({3, 6, 1, E}, 12, 2);
-      auto view = [&](uint32_t i) {
-        return mx::slice(noise({3, 2, 64, E}, i), {0, 0, 0, 0}, {3, 2, 40, E});
-      };
-      const mx::array k = view(13), v = view(14);
-      check_same({decode_attention_cpu(q, k, v, start)}, {attention_plain(q, k, v, start)}, 2e-5);
+      for (int window : {0, 1, 7, 64}) {
+        const mx::array q = noise({3, 6, 1, E}, 12, 2);
+        auto view = [&](uint32_t i) {
+          return mx::slice(noise({3, 2, 64, E}, i), {0, 0, 0, 0}, {3, 2, 40, E});
+        };
+        const mx::array k = view(13), v = view(14);
+        const AttentionSpec spec{start, 0.25, window};
+        check_same({decode_attention_cpu(q, k, v, spec)}, {attention_plain(q, k, v, spec)}, 2e-5);
+      }
     }
   }
 }

@@ -5,38 +5,6 @@
 namespace atelier {
 namespace {
 
-const std::set<std::string> read_here = {
-    "architectures",
-    "attention_bias",
-    "attention_dropout",
-    "auto_map",
-    "eos_token_id",
-    "head_dim",
-    "hidden_act",
-    "hidden_size",
-    "initializer_range",
-    "intermediate_size",
-    "is_encoder_decoder",
-    "layer_types",
-    "max_position_embeddings",
-    "mlp_bias",
-    "model_type",
-    "num_attention_heads",
-    "num_hidden_layers",
-    "num_key_value_heads",
-    "partial_rotary_factor",
-    "pretraining_tp",
-    "quantization",
-    "quantization_config",
-    "rms_norm_eps",
-    "rope_parameters",
-    "rope_scaling",
-    "rope_theta",
-    "sliding_window",
-    "tie_word_embeddings",
-    "use_sliding_window",
-    "vocab_size"};
-
 // Of transformers 4 and 5 (PreTrainedConfig, LlamaConfig, Qwen3Config), and what tools leave in a config.json.
 const std::set<std::string> harmless = {
     "attn_implementation",
@@ -63,7 +31,6 @@ const std::set<std::string> harmless = {
     "length_penalty",
     "max_length",
     "max_sequence_length",
-    "max_window_layers",  // nothing without use_sliding_window, which is refused
     "min_length",
     "model_max_length",
     "name_or_path",
@@ -74,6 +41,7 @@ const std::set<std::string> harmless = {
     "num_return_sequences",
     "output_attentions",
     "output_hidden_states",
+    "output_router_logits",
     "output_scores",
     "pad_token_id",
     "prefix",
@@ -82,6 +50,7 @@ const std::set<std::string> harmless = {
     "repetition_penalty",
     "return_dict",
     "return_dict_in_generate",
+    "router_aux_loss_coef",
     "sep_token_id",
     "seq_length",
     "suppress_tokens",
@@ -103,10 +72,6 @@ const std::set<std::string> harmless = {
     "use_cache"};
 
 }  // namespace
-
-bool is_read_key(const std::string& key) {
-  return read_here.count(key) > 0;
-}
 
 bool is_harmless_key(const std::string& key) {
   // A leading underscore is transformers' own notes: _name_or_path, _attn_implementation_autoset ...

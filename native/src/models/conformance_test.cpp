@@ -5,6 +5,7 @@
 #include "models/registry.h"
 #include "nn/lora.h"
 #include "testing/fixtures.h"
+#include "testing/temp_dir.h"
 
 #include <doctest/doctest.h>
 
@@ -13,7 +14,15 @@ using namespace atelier::testing;
 
 namespace {
 
-const std::string names[] = {"qwen3_tied", "qwen3_untied", "smollm2", "llama3_rope"};
+const std::string names[] = {
+    "qwen3_tied",
+    "qwen3_untied",
+    "smollm2",
+    "llama3_rope",
+    "qwen2",
+    "gemma3_text",
+    "qwen3_moe",
+    "qwen3_moe_nonorm"};
 
 struct Loaded {
   LoadedModel model;
@@ -60,13 +69,20 @@ TEST_CASE("logits, log-probabilities, entropy and hidden states are transformers
     CHECK(excess(-mx::sum(mx::exp(logp) * logp, -1), m.io.at("nopad.entropy"), 1e-4, 1e-4) <= 1);
 
     const Model& model = *m.model.model;
-    const Model::Pass pass = model.begin(ids, nullptr, std::nullopt);
+    Model::Pass pass = model.begin(ids, nullptr, std::nullopt);
+    std::vector<mx::array> routers;
+    pass.router_logits = &routers;
     std::vector<mx::array> states{model.embed(m.model.weights, ids)};
     for (int i = 0; i < model.config().layers; i++) {
       states.push_back(model.layer(i, m.model.weights, {}, states.back(), pass));
     }
     states.back() = model.final_norm(m.model.weights, states.back());
     CHECK(excess(mx::stack(states), m.io.at("nopad.hidden_states"), 1e-4, 1e-4) <= 1);
+    if (const auto expected = m.io.find("nopad.router_logits"); expected != m.io.end()) {
+      CHECK(excess(mx::stack(routers), expected->second, 1e-4, 1e-4) <= 1);
+    } else {
+      CHECK(routers.empty());
+    }
   }
 }
 
@@ -128,17 +144,21 @@ TEST_CASE("prefill equals decoding token by token with the cache") {
   }
 }
 
-TEST_CASE("config.json of both forms gives the same model, and what is written reads back") {
+TEST_CASE("config.json of both forms, and as it is written again, gives the same model") {
   for (const std::string& name : names) {
     CAPTURE(name);
-    auto read = [&](const std::string& file) {
-      return config_json(
-          make_model(fixture_json("models/" + name + "/" + file).dump(), file)->config(),
-          "float32");
-    };
-    const std::string now = read("config.json");
-    CHECK(read("config_legacy.json") == now);
-    CHECK(config_json(make_model(now, "written")->config(), "float32") == now);
+    const Loaded m(name);
+    const mx::array ids = m.ids("long.input_ids");
+    const mx::array expected = m.logits(ids);
+    for (const std::string file : {"config.json", "config_legacy.json"}) {
+      const auto model = make_model(fixture_json("models/" + name + "/" + file).dump(), file);
+      const auto again = make_model(config_json(model->config(), "float32"), "written");
+      for (const auto& other : {model, again}) {
+        const mx::array logits =
+            other->logits(m.model.weights, other->hidden(m.model.weights, {}, ids));
+        CHECK(mx::array_equal(logits, expected).item<bool>());
+      }
+    }
   }
 }
 
@@ -152,7 +172,11 @@ TEST_CASE("LoRA beside the base and merged gives PEFT's logits") {
       "qwen3_tied/rslora",
       "llama3_rope/all",
       "llama3_rope/qv",
-      "llama3_rope/rslora"};
+      "llama3_rope/rslora",
+      "qwen3_moe/qv",
+      "qwen3_moe/rslora",
+      "qwen3_moe/all",
+      "qwen3_moe/all_per_expert"};
   for (const std::string& name : adapters) {
     CAPTURE(name);
     const Loaded m(name.substr(0, name.find('/')));
@@ -172,12 +196,15 @@ TEST_CASE("LoRA beside the base and merged gives PEFT's logits") {
             1e-4,
             pairs(m.io.at("left.attention_mask"))) <= 1);
 
-    Params merged = m.model.model->unstack(m.model.weights);
-    for (const auto& [module, site] : adapter.sites) {
-      mx::array& w = merged.at(module + ".weight");
-      w = w + mx::array(site.scale) *
-                  mx::matmul(adapter.params.at(lora_b(module)), adapter.params.at(lora_a(module)));
+    // stack_lora's products have the shapes of the weights that they are added to.
+    Params stacked = m.model.weights;
+    for (auto& [product, w] : stacked) {
+      const std::string name = product.substr(0, product.rfind('.'));
+      if (lora.count(name + ".A")) {
+        w = w + mx::matmul(lora.at(name + ".B"), lora.at(name + ".A"));
+      }
     }
+    const Params merged = m.model.model->unstack(stacked);
     for (const auto& [key, expected] : io) {
       if (key.starts_with("merged.model.")) {
         CHECK(excess(merged.at(key.substr(7)), expected, 2e-4, 0) <= 1);
@@ -185,6 +212,11 @@ TEST_CASE("LoRA beside the base and merged gives PEFT's logits") {
     }
     const mx::array logits = m.model.model->logits(
         m.model.weights, m.model.model->hidden(m.model.model->stack(merged), {}, ids));
+    const TempDir out;
+    save_adapter(adapter.params, modules, out.path("a.safetensors"));
+    CHECK(
+        read_bytes(out.path("a.safetensors")) ==
+        read_bytes(fixture("lora/" + name + "/adapter_model.safetensors")));
     const int B = ids.shape(0), L = ids.shape(1), V = logits.shape(2);
     CHECK(
         excess(

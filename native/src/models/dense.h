@@ -1,43 +1,26 @@
 #pragma once
 
-#include "models/model.h"
+#include "models/config_reader.h"
+#include "models/decoder.h"
+#include "models/parts/attention.h"
+#include "models/parts/mlp.h"
 
 namespace atelier {
 
-/**
- * The pre-norm decoder with rotary positions, grouped queries and a gated SiLU MLP that Llama made common
- * (transformers 5.24.0, modeling_llama.py; with `qk_norm` modeling_qwen3.py).
- */
-class DenseDecoder : public Model {
- public:
-  explicit DenseDecoder(ModelConfig config);
+// The pieces of a Llama-like decoder by transformers' names (modeling_llama.py, 5.24.0), for families to change.
 
-  std::vector<TensorSpec> tensors() const override;
-  std::vector<LinearModule> linears() const override;
-  Params stack(const Params& checkpoint) const override;
-  Params unstack(const Params& weights) const override;
+RmsNorm norm_of(const DenseConfig& config, const std::string& name, int size);
+AttentionOptions attention_of(const DenseConfig& config, int layer);
+MlpOptions mlp_of(const DenseConfig& config, int layer);
 
-  Pass begin(const mx::array& ids_BL, KvCache* cache, std::optional<mx::array> mask) const override;
-  mx::array embed(const Params& weights, const mx::array& ids_BL) const override;
-  mx::array layer(
-      int index,
-      const Params& weights,
-      const Params& lora,
-      const mx::array& x_BLD,
-      const Pass& pass) const override;
-  mx::array final_norm(const Params& weights, const mx::array& x_BLD) const override;
+/** Attention, then an MLP, each behind its norm. */
+std::vector<Residual> pre_norm_layer(
+    const DenseConfig& config,
+    int layer,
+    std::shared_ptr<const Part> attention,
+    std::shared_ptr<const Part> mlp);
 
- private:
-  mx::array attend(
-      const std::string& at,
-      const Params& weights,
-      const Params& lora,
-      const mx::array& x,
-      const Pass& pass,
-      int index) const;
-  mx::array norm(const Params& weights, const std::string& name, const mx::array& x) const;
-
-  std::vector<float> inv_freq_;
-};
+/** A decoder without layers yet. */
+DecoderSpec decoder_of(const DenseConfig& config, std::vector<Rope> ropes);
 
 }  // namespace atelier

@@ -1,11 +1,20 @@
 #pragma once
 
 #include "models/config_reader.h"
+#include "models/model.h"
+
+#include <memory>
 
 namespace atelier {
 
-/** One function a family: its configuration from its config.json. */
-ModelConfig read_llama(const ConfigReader& reader);
-ModelConfig read_qwen3(const ConfigReader& reader);
+// One function a family: its model from its config.json. Keys that it leaves unread are refused by the registry.
+
+std::shared_ptr<const Model> make_gemma3(const ConfigReader& reader);
+std::shared_ptr<const Model> make_llama(const ConfigReader& reader);
+std::shared_ptr<const Model> make_mistral(const ConfigReader& reader);
+std::shared_ptr<const Model> make_qwen2(const ConfigReader& reader);
+std::shared_ptr<const Model> make_qwen3(const ConfigReader& reader);
+std::shared_ptr<const Model> make_qwen3_moe(const ConfigReader& reader);
+std::shared_ptr<const Model> make_smollm3(const ConfigReader& reader);
 
 }  // namespace atelier

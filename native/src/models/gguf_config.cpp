@@ -3,7 +3,6 @@
 
 #include "core/error.h"
 #include "core/text.h"
-#include "models/registry.h"
 
 #include <cmath>
 #include <optional>
@@ -100,12 +99,10 @@ class Metadata {
 
 }  // namespace
 
-ModelConfig gguf_config(const GgufHeader& header, const std::string& file) {
+Json gguf_config(const GgufHeader& header, const std::string& file) {
   const Metadata m(header, file);
-  ModelConfig c{};
-  c.family = m.text("general.architecture");
-  architecture_of(c.family, file);
-  const std::string a = c.family + ".";
+  const std::string family = m.text("general.architecture");
+  const std::string a = family + ".";
   m.require_known(a);
   if (m.text(a + "rope.scaling.type", "none") != "none") {
     m.unsupported("rope scaling " + quoted(m.text(a + "rope.scaling.type")));
@@ -114,28 +111,26 @@ ModelConfig gguf_config(const GgufHeader& header, const std::string& file) {
   if (embedding == header.tensors.end() || embedding->second.shape.size() != 2) {
     m.invalid("tensor 'token_embd.weight' is missing or no matrix");
   }
-  c.vocabulary = static_cast<int>(embedding->second.shape[0]);
-  c.hidden = m.count(a + "embedding_length");
-  c.intermediate = m.count(a + "feed_forward_length");
-  c.layers = m.count(a + "block_count");
-  c.heads = m.count(a + "attention.head_count");
-  c.kv_heads = m.count(a + "attention.head_count_kv", c.heads);
-  c.head_dim = m.count(a + "attention.key_length", std::max(1, c.hidden / c.heads));
-  c.context = m.count(a + "context_length");
-  c.tied = header.tensors.count("output.weight") == 0;
-  c.qk_norm = c.family == "qwen3";
-  c.norm_epsilon = m.number(a + "attention.layer_norm_rms_epsilon");
-  c.rope_theta = m.number(a + "rope.freq_base", 10000.0);
-  if (m.count(a + "attention.value_length", c.head_dim) != c.head_dim ||
-      m.count(a + "rope.dimension_count", c.head_dim) != c.head_dim) {
+  const int hidden = m.count(a + "embedding_length"), heads = m.count(a + "attention.head_count");
+  const int head_dim = m.count(a + "attention.key_length", std::max(1, hidden / heads));
+  if (m.count(a + "attention.value_length", head_dim) != head_dim ||
+      m.count(a + "rope.dimension_count", head_dim) != head_dim) {
     m.unsupported("a value or rope size that differs from the head's");
   }
-  if (c.heads % c.kv_heads != 0 || c.head_dim % 2 != 0 || c.layers > 10'000 ||
-      int64_t{c.heads} * c.head_dim > 1'000'000 || !(c.rope_theta > 1) ||
-      !(c.norm_epsilon > 0 && c.norm_epsilon < 1)) {
-    m.invalid("sizes in the metadata do not fit together");
-  }
-  return c;
+  return {
+      {"head_dim", head_dim},
+      {"hidden_size", hidden},
+      {"intermediate_size", m.count(a + "feed_forward_length")},
+      {"max_position_embeddings", m.count(a + "context_length")},
+      {"model_type", family},
+      {"num_attention_heads", heads},
+      {"num_hidden_layers", m.count(a + "block_count")},
+      {"num_key_value_heads", m.count(a + "attention.head_count_kv", heads)},
+      {"rms_norm_eps", m.number(a + "attention.layer_norm_rms_epsilon")},
+      {"rope_parameters",
+       {{"rope_theta", m.number(a + "rope.freq_base", 10000.0)}, {"rope_type", "default"}}},
+      {"tie_word_embeddings", header.tensors.count("output.weight") == 0},
+      {"vocab_size", embedding->second.shape[0]}};
 }
 
 }  // namespace atelier

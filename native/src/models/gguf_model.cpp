@@ -47,27 +47,36 @@ mx::array unpermuted(const mx::array& w, int heads) {
 
 // Llama 3.1 and later: their GGUF holds no parameters of the scaling, only each frequency's divisor. The
 // parameters are those the models were published with; they must reproduce the divisors.
-Llama3Rope llama3_rope(const ModelConfig& c, const GgufTensor& scaling, const std::string& file) {
-  bool same = scaling.shape == std::vector<int64_t>{c.head_dim / 2};
+Json llama3_rope(const Json& config, const GgufTensor& scaling, const std::string& file) {
+  const int head_dim = config.at("head_dim");
+  const double theta = config.at("rope_parameters").at("rope_theta"), original = 8192.0;
+  bool same = scaling.shape == std::vector<int64_t>{head_dim / 2};
   const std::vector<float> divisors =
       same ? read_gguf_tensor(file, scaling) : std::vector<float>{1.0f};
-  Llama3Rope r{*std::max_element(divisors.begin(), divisors.end()), 1.0, 4.0, 8192.0};
-  for (int i = 0; same && i < c.head_dim / 2; i++) {
-    const double wavelength = 2 * std::numbers::pi * std::pow(c.rope_theta, 2.0 * i / c.head_dim);
-    const double smooth = std::clamp((r.original_context / wavelength - 1.0) / 3.0, 0.0, 1.0);
-    const double expected = 1 / ((1 - smooth) / r.factor + smooth);
-    same = r.factor >= 1 && std::abs(divisors[i] - expected) < 1e-3 * expected;
+  const double factor = *std::max_element(divisors.begin(), divisors.end());
+  for (int i = 0; same && i < head_dim / 2; i++) {
+    const double wavelength = 2 * std::numbers::pi * std::pow(theta, 2.0 * i / head_dim);
+    const double smooth = std::clamp((original / wavelength - 1.0) / 3.0, 0.0, 1.0);
+    const double expected = 1 / ((1 - smooth) / factor + smooth);
+    same = factor >= 1 && std::abs(divisors[i] - expected) < 1e-3 * expected;
   }
   if (!same) {
     throw Error(
         ErrorCode::unsupported_model,
         file + ": the scaling in tensor 'rope_freqs.weight' is not supported");
   }
-  return r;
+  return {
+      {"factor", factor},
+      {"high_freq_factor", 4.0},
+      {"low_freq_factor", 1.0},
+      {"original_max_position_embeddings", original},
+      {"rope_theta", theta},
+      {"rope_type", "llama3"}};
 }
 
 struct GgufModel {
   GgufHeader header;
+  Json config;
   std::shared_ptr<const Model> model;
   /** transformers' name -> the file's. */
   std::map<std::string, std::string> names;
@@ -76,12 +85,13 @@ struct GgufModel {
 constexpr const char* rope_scaling = "rope_freqs.weight";
 
 GgufModel open_gguf(const std::string& file) {
-  GgufModel out{read_gguf_header(file), nullptr, {}};
-  ModelConfig config = gguf_config(out.header, file);
+  GgufModel out{read_gguf_header(file), {}, nullptr, {}};
+  out.config = gguf_config(out.header, file);
+  Json& config = out.config;
   require_gguf_types(file, out.header);
   auto unknown = out.header.tensors;
   if (auto scaling = unknown.find(rope_scaling); scaling != unknown.end()) {
-    config.rope_llama3 = llama3_rope(config, scaling->second, file);
+    config["rope_parameters"] = llama3_rope(config, scaling->second, file);
     unknown.erase(scaling);
   }
   TensorShapes shapes;
@@ -95,7 +105,8 @@ GgufModel open_gguf(const std::string& file) {
   for (const Renamed& r : top) {
     name(r.gguf, r.transformers);
   }
-  for (int i = 0; i < config.layers; i++) {
+  out.model = make_model(config.dump(), file);
+  for (int i = 0; i < out.model->config().layers; i++) {
     for (const Renamed& r : in_layer) {
       name(
           "blk." + std::to_string(i) + "." + r.gguf,
@@ -105,10 +116,9 @@ GgufModel open_gguf(const std::string& file) {
   if (!unknown.empty()) {
     throw Error(
         ErrorCode::unsupported_model,
-        file + ": tensor " + quoted(unknown.begin()->first) + " is none that a " + config.family +
-            " model has here");
+        file + ": tensor " + quoted(unknown.begin()->first) + " is none that a " +
+            out.model->config().family + " model has here");
   }
-  out.model = make_model(config);
   check_tensors(*out.model, shapes, file);
   return out;
 }
@@ -121,17 +131,17 @@ std::shared_ptr<const Model> check_gguf_model(const std::string& file) {
 
 LoadedModel load_gguf_model(const std::string& file, mx::Dtype dtype) {
   GgufModel gguf = open_gguf(file);
-  const ModelConfig& config = gguf.model->config();
+  const bool llama = gguf.model->config().family == "llama";
   gguf.header.tensors.erase(rope_scaling);
   Params raw = load_gguf(file, gguf.header, dtype);
   Params tensors;
   for (const auto& [name, from] : gguf.names) {
     mx::array value = std::move(raw.at(from));
     raw.erase(from);
-    if (config.family == "llama" && name.ends_with("q_proj.weight")) {
-      value = unpermuted(value, config.heads);
-    } else if (config.family == "llama" && name.ends_with("k_proj.weight")) {
-      value = unpermuted(value, config.kv_heads);
+    if (llama && name.ends_with("q_proj.weight")) {
+      value = unpermuted(value, gguf.config.at("num_attention_heads"));
+    } else if (llama && name.ends_with("k_proj.weight")) {
+      value = unpermuted(value, gguf.config.at("num_key_value_heads"));
     }
     tensors.emplace(name, std::move(value));
   }

@@ -74,8 +74,10 @@ LoadedModel init_model(const std::string& config_json, uint64_t seed, mx::Dtype 
   uint32_t index = 0;
   for (const TensorSpec& spec : model->tensors()) {
     const uint32_t at = index++;
-    if (spec.shape.size() == 1) {
-      tensors.emplace(spec.name, mx::ones(spec.shape, dtype));
+    if (spec.fill != Fill::normal) {
+      tensors.emplace(
+          spec.name,
+          spec.fill == Fill::ones ? mx::ones(spec.shape, dtype) : mx::zeros(spec.shape, dtype));
       continue;
     }
     const auto scale = static_cast<float>(model->config().initializer_range);

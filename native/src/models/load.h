@@ -24,7 +24,7 @@ std::shared_ptr<const Model> check_model(const std::string& path);
 /** What check_model accepts, with its weights. */
 LoadedModel load_model(const std::string& path, mx::Dtype dtype);
 
-/** Seeded random weights: normal with initializer_range, norms 1, a function of (seed, tensor) alone. */
+/** Seeded random weights: normal with initializer_range, norms 1 (or 0 where 1 is added), biases 0, a function of (seed, tensor) alone. */
 LoadedModel init_model(const std::string& config_json, uint64_t seed, mx::Dtype dtype);
 
 /** config.json and model.safetensors as transformers names them; `dir` must exist. */

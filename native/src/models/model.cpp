@@ -9,8 +9,10 @@ mx::array Model::hidden(
     const Params& lora,
     const mx::array& ids_BL,
     KvCache* cache,
-    std::optional<mx::array> mask) const {
-  const Pass pass = begin(ids_BL, cache, std::move(mask));
+    std::optional<mx::array> mask,
+    std::vector<mx::array>* router_logits) const {
+  Pass pass = begin(ids_BL, cache, std::move(mask));
+  pass.router_logits = router_logits;
   mx::array x = embed(weights, ids_BL);
   for (int i = 0; i < config_.layers; i++) {
     x = layer(i, weights, lora, x, pass);

@@ -14,9 +14,22 @@
 
 namespace atelier {
 
+/** What a tensor of a new model holds. */
+enum class Fill { normal, ones, zeros };
+
 struct TensorSpec {
   std::string name;
   mx::Shape shape;
+  Fill fill = Fill::normal;
+};
+
+/** What one row of tokens costs, in numbers of the activations' type. */
+struct RowNumbers {
+  /** Keys and values of a token while the row is decoded. */
+  uint64_t cached_token = 0;
+  /** What the backward keeps of a token at least, and of each pair of tokens where attention's weights are kept. */
+  uint64_t kept_token = 0;
+  uint64_t kept_pair = 0;
 };
 
 /**
@@ -42,15 +55,20 @@ class Model {
   int64_t parameters() const;
   /** Modules that LoRA can attach to. */
   virtual std::vector<LinearModule> linears() const = 0;
+  /** Of all layers. */
+  virtual RowNumbers row_numbers() const = 0;
   /** transformers' tensors -> the engine's; `unstack` is its inverse. Both are linear and differentiable. */
   virtual Params stack(const Params& checkpoint) const = 0;
   virtual Params unstack(const Params& weights) const = 0;
 
   /** What the layers of one forward share. */
   struct Pass {
-    RopeAngles angles;
+    /** Of each rope that the model's layers use. */
+    std::vector<RopeAngles> angles;
     Visibility visible;
-    KvCache* cache;
+    KvCache* cache = nullptr;
+    /** Where each mixture of experts puts its router's logits, f32 [B L, experts]; null: nowhere. */
+    std::vector<mx::array>* router_logits = nullptr;
   };
 
   /**
@@ -66,7 +84,8 @@ class Model {
       const Params& lora,
       const mx::array& ids_BL,
       KvCache* cache = nullptr,
-      std::optional<mx::array> mask = std::nullopt) const;
+      std::optional<mx::array> mask = std::nullopt,
+      std::vector<mx::array>* router_logits = nullptr) const;
 
   /** The steps of `hidden`, for callers that recompute layers or want every layer's output. */
   virtual Pass begin(const mx::array& ids_BL, KvCache* cache, std::optional<mx::array> mask)

@@ -46,7 +46,15 @@ std::vector<mx::array> gradients(const LoadedModel& m, const mx::array& ids) {
 }  // namespace
 
 TEST_CASE("plain ops: transformers' logits, the kernels' gradients") {
-  for (const std::string name : {"qwen3_tied", "qwen3_untied", "smollm2", "llama3_rope"}) {
+  for (const std::string name :
+       {"qwen3_tied",
+        "qwen3_untied",
+        "smollm2",
+        "llama3_rope",
+        "qwen2",
+        "gemma3_text",
+        "qwen3_moe",
+        "qwen3_moe_nonorm"}) {
     CAPTURE(name);
     const LoadedModel m = load_model(fixture("models/" + name), mx::float32);
     const Params io = load_safetensors(fixture("models/" + name + "/io.safetensors"), std::nullopt);

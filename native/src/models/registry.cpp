@@ -2,7 +2,6 @@
 
 #include "core/error.h"
 #include "core/text.h"
-#include "models/dense.h"
 #include "models/families.h"
 
 namespace atelier {
@@ -11,12 +10,17 @@ namespace {
 struct Family {
   const char* model_type;
   const char* architecture;
-  ModelConfig (*read)(const ConfigReader& reader);
+  std::shared_ptr<const Model> (*make)(const ConfigReader& reader);
 };
 
 const Family families[] = {
-    {"llama", "LlamaForCausalLM", read_llama},
-    {"qwen3", "Qwen3ForCausalLM", read_qwen3},
+    {"gemma3_text", "Gemma3ForCausalLM", make_gemma3},
+    {"llama", "LlamaForCausalLM", make_llama},
+    {"mistral", "MistralForCausalLM", make_mistral},
+    {"qwen2", "Qwen2ForCausalLM", make_qwen2},
+    {"qwen3", "Qwen3ForCausalLM", make_qwen3},
+    {"qwen3_moe", "Qwen3MoeForCausalLM", make_qwen3_moe},
+    {"smollm3", "SmolLM3ForCausalLM", make_smollm3},
 };
 
 std::string known() {
@@ -41,14 +45,6 @@ const Family& find_family(const std::string& name, const std::string& where) {
 
 }  // namespace
 
-std::string architecture_of(const std::string& family, const std::string& where) {
-  return find_family(family, where).architecture;
-}
-
-std::shared_ptr<const Model> make_model(const ModelConfig& config) {
-  return std::make_shared<DenseDecoder>(config);
-}
-
 std::shared_ptr<const Model> make_model(const std::string& config_json, const std::string& where) {
   const Json json = parse_json(config_json, where, 16);
   if (!json.is_object()) {
@@ -57,7 +53,9 @@ std::shared_ptr<const Model> make_model(const std::string& config_json, const st
   const ConfigReader reader(json, where);
   const Family& family = find_family(reader.text("model_type", ""), where);
   reader.require("architectures", {Json::array({family.architecture})});
-  return make_model(family.read(reader));
+  std::shared_ptr<const Model> model = family.make(reader);
+  reader.require_known_keys();
+  return model;
 }
 
 }  // namespace atelier

@@ -14,13 +14,4 @@ namespace atelier {
  */
 std::shared_ptr<const Model> make_model(const std::string& config_json, const std::string& where);
 
-/** The model of an already read configuration. */
-std::shared_ptr<const Model> make_model(const ModelConfig& config);
-
-/**
- * transformers' class of a family (`model_type` of config.json, general.architecture of GGUF).
- * unsupported_model, with those that are, where there is none; `where` names the file in messages.
- */
-std::string architecture_of(const std::string& family, const std::string& where);
-
 }  // namespace atelier

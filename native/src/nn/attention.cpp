@@ -2,20 +2,47 @@
 
 #include "kernels/attention.h"
 
-#include <cmath>
+#include <limits>
 
 namespace atelier {
-mx::array
-attention(const mx::array& q, const mx::array& k, const mx::array& v, const Visibility& visible) {
+namespace {
+
+// A mask (boolean or additive) without what lies before each query's window; queries stand in the last L of S slots.
+mx::array windowed(const mx::array& mask, int L, int S, int window) {
+  const mx::array query = mx::expand_dims(mx::arange(S - L, S, mx::int32), 1);
+  const mx::array near = mx::greater(mx::arange(S, mx::int32), query - mx::array(window));
+  return mask.dtype() == mx::bool_
+             ? mx::logical_and(mask, near)
+             : mx::where(
+                   near, mask, mx::array(-std::numeric_limits<float>::infinity(), mask.dtype()));
+}
+
+}  // namespace
+
+mx::array attention(
+    const mx::array& q,
+    const mx::array& k,
+    const mx::array& v,
+    const Visibility& visible,
+    double scale,
+    int window) {
+  const int L = q.shape(2), S = k.shape(2);
   if (visible.mask) {
-    const float scale = 1.0f / std::sqrt(static_cast<float>(q.shape(3)));
-    return mx::fast::scaled_dot_product_attention(q, k, v, scale, "array", *visible.mask);
+    const bool cut = window > 0 && window < S;
+    return mx::fast::scaled_dot_product_attention(
+        q,
+        k,
+        v,
+        static_cast<float>(scale),
+        "array",
+        cut ? windowed(*visible.mask, L, S, window) : *visible.mask);
   }
+  const AttentionSpec spec{visible.start, scale, window};
   if (!cpu_kernels_for(q)) {
-    return attention_plain(q, k, v, visible.start);
+    return attention_plain(q, k, v, spec);
   }
-  const bool decode = q.shape(2) == 1 && !q.is_tracer();
-  return (decode ? decode_attention_cpu : attention_cpu)(q, k, v, visible.start);
+  const bool decode = L == 1 && !q.is_tracer();
+  return (decode ? decode_attention_cpu : attention_cpu)(q, k, v, spec);
 }
 
 KeysValues append(KvCache& cache, int layer, const mx::array& k, const mx::array& v) {

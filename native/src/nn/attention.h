@@ -17,9 +17,17 @@ struct Visibility {
   std::vector<int32_t> start;
 };
 
-/** softmax(q kᵀ / sqrt(D)) v; q [B, H, L, D], k and v [B, Hkv, S, D] with Hkv dividing H. */
-mx::array
-attention(const mx::array& q, const mx::array& k, const mx::array& v, const Visibility& visible);
+/**
+ * softmax(scale q kᵀ) v; q [B, H, L, D], k and v [B, Hkv, S, D] with Hkv dividing H. With a window above 0 each
+ * query sees its own slot and the window - 1 before it at most.
+ */
+mx::array attention(
+    const mx::array& q,
+    const mx::array& k,
+    const mx::array& v,
+    const Visibility& visible,
+    double scale,
+    int window = 0);
 
 struct KeysValues {
   mx::array k, v;

@@ -13,6 +13,13 @@ mx::array swiglu(const mx::array& gate_up) {
   return cpu_kernels_for(gate_up) ? swiglu_cpu(gate_up) : swiglu_plain(gate_up);
 }
 
+mx::array gated(const mx::array& gate_up, Gate gate) {
+  if (gate == Gate::silu) {
+    return swiglu(gate_up);
+  }
+  return cpu_kernels_for(gate_up) ? geglu_cpu(gate_up) : geglu_plain(gate_up);
+}
+
 Heads split_heads(
     const mx::array& qkv,
     const std::optional<mx::array>& q_norm,

@@ -15,6 +15,12 @@ mx::array rms_norm(const mx::array& x, const mx::array& w, float eps);
 /** silu(gate) * up of gate and up side by side. */
 mx::array swiglu(const mx::array& gate_up);
 
+/** What an MLP's gate goes through: silu, or gelu by its tanh approximation (gelu_pytorch_tanh). */
+enum class Gate { silu, gelu_tanh };
+
+/** gate(gate) * up of gate and up side by side. */
+mx::array gated(const mx::array& gate_up, Gate gate);
+
 /** q, k, v with heads first, q and k normalised (where norms are given) and rotated; kernels/heads.h. */
 Heads split_heads(
     const mx::array& qkv,

@@ -10,7 +10,10 @@ mx::array product(const mx::array& x, const mx::array& w) {
 
 mx::array
 linear(const Params& weights, const Params& lora, const std::string& name, const mx::array& x) {
-  const mx::array y = product(x, weights.at(name + ".weight"));
+  mx::array y = product(x, weights.at(name + ".weight"));
+  if (auto bias = weights.find(name + ".bias"); bias != weights.end()) {
+    y = y + bias->second;
+  }
   auto a = lora.find(name + ".A");
   if (a == lora.end()) {
     return y;

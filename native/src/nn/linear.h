@@ -10,9 +10,10 @@ namespace atelier {
 mx::array product(const mx::array& x, const mx::array& w);
 
 /**
- * x [..., in] times the matrix of a product (core/modules.h): y = x Wᵀ + (x Aᵀ) Bᵀ, the second term where `lora` has it.
+ * x [..., in] times the matrix of a product (core/modules.h): y = x Wᵀ + b + (x Aᵀ) Bᵀ; the bias
+ * where `weights`, the last term where `lora` has it.
  *
- * `weights` holds `<name>.weight` [out, in]; `lora` is what `stack_lora` made: `<name>.A` [R, in] and
+ * `weights` holds `<name>.weight` [out, in] and `<name>.bias` [out]; `lora` is what `stack_lora` made: `<name>.A` [R, in] and
  * `<name>.B` [out, R], the scale already in B. Both are arguments, so gradients reach them; an adapter
  * that is off is an empty Params.
  */

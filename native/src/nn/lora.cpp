@@ -1,5 +1,7 @@
 #include "nn/lora.h"
 
+#include <algorithm>
+
 namespace atelier {
 
 Params stack_lora(
@@ -15,7 +17,7 @@ Params stack_lora(
   std::map<std::string, Product> products;
   for (const LinearModule& m : modules) {
     Product& p = products[m.product];
-    p.out += m.out;
+    p.out = std::max(p.out, m.row + m.out);
     if (auto site = sites.find(m.name); site != sites.end()) {
       p.rank += site->second.rank;
       p.members.push_back(&m);
@@ -35,7 +37,11 @@ Params stack_lora(
       const int after = p.rank - column - site.rank;
       if (p.members.size() > 1 || m->out != p.out) {
         b = mx::pad(
-            b, {{m->row, p.out - m->row - m->out}, {column, after}}, mx::array(0.0f, dtype));
+            b,
+            std::vector<int>{-2, -1},
+            mx::Shape{m->row, column},
+            mx::Shape{p.out - m->row - m->out, after},
+            mx::array(0.0f, dtype));
       }
       bs.push_back(b);
       column += site.rank;
@@ -44,7 +50,7 @@ Params stack_lora(
     for (size_t i = 1; i < bs.size(); i++) {
       b = b + bs[i];
     }
-    out.emplace(name + ".A", as.size() == 1 ? as[0] : mx::concatenate(as, 0));
+    out.emplace(name + ".A", as.size() == 1 ? as[0] : mx::concatenate(as, -2));
     out.emplace(name + ".B", b);
   }
   return out;

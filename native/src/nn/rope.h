@@ -2,6 +2,8 @@
 
 #include "core/mlx.h"
 
+#include <vector>
+
 namespace atelier {
 
 /** Cosines and signed sines of the rotation angles, f32 [B or 1, 1, L, D]: both halves of a head. */
@@ -9,7 +11,15 @@ struct RopeAngles {
   mx::array cos, sin;
 };
 
-/** Angles at positions_BL (int32 [B or 1, L]); inv_freq is f32 [D/2]. Products as transformers makes them, f32. */
-RopeAngles rope_angles(const mx::array& positions_BL, const mx::array& inv_freq);
+/** What one kind of layer rotates by. */
+struct Rope {
+  /** Angle a position moves on by, [D/2]; all 0: no rotation. */
+  std::vector<float> inv_freq;
+  /** Cosines and sines are multiplied by it (YaRN). */
+  float amplitude = 1.0f;
+};
+
+/** Angles at positions_BL (int32 [B or 1, L]). Products as transformers makes them, f32. */
+RopeAngles rope_angles(const mx::array& positions_BL, const Rope& rope);
 
 }  // namespace atelier

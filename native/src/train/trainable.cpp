@@ -1,14 +1,9 @@
 #include "train/trainable.h"
 
 #include "core/error.h"
+#include "io/peft_tensors.h"
 
 namespace atelier {
-namespace {
-
-// As PEFT's files name an adapter's tensors.
-const std::string peft_prefix = "base_model.model.";
-
-}  // namespace
 
 Trainable Trainable::of_adapter(
     std::shared_ptr<LoadedModel> model,
@@ -62,9 +57,10 @@ void Trainable::assign(std::vector<mx::array> masters) {
 Params Trainable::by_name(const std::vector<mx::array>& values) const {
   Params named;
   for (size_t i = 0; i < names_.size(); i++) {
-    named.emplace(adapter_ ? peft_prefix + names_[i] : names_[i], values[i]);
+    named.emplace(names_[i], values[i]);
   }
-  return adapter_ ? named : model_->model->unstack(named);
+  const Model& model = *model_->model;
+  return adapter_ ? peft_tensors(named, model.linears()) : model.unstack(named);
 }
 
 std::vector<mx::array> Trainable::in_order(const Params& values, const std::string& file) const {
@@ -82,10 +78,12 @@ std::vector<mx::array> Trainable::in_order(const Params& values, const std::stri
   if (values.size() != expected.size()) {
     throw Error(ErrorCode::invalid_file, file + ": holds parameters that are not trained here");
   }
-  Params named = adapter_ ? values : model_->model->stack(values);
+  const Model& model = *model_->model;
+  const Params named = adapter_ ? adapter_params(values, adapter_->sites, model.linears(), file)
+                                : model.stack(values);
   std::vector<mx::array> result;
   for (const auto& name : names_) {
-    result.push_back(named.at(adapter_ ? peft_prefix + name : name));
+    result.push_back(named.at(name));
   }
   return result;
 }

@@ -1,0 +1,109 @@
+// Shapes: B batch, L length, D model.
+#include "models/decoder.h"
+
+#include "models/parts/stacked.h"
+
+namespace atelier {
+
+std::string layer_name(int index) {
+  return "model.layers." + std::to_string(index) + ".";
+}
+
+Decoder::Decoder(DecoderSpec spec) : Model(spec.config), spec_(std::move(spec)) {
+  for (const auto& layer : spec_.layers) {
+    for (const Residual& r : layer) {
+      const std::vector<LinearModule> own = r.part->modules();
+      modules_.insert(modules_.end(), own.begin(), own.end());
+    }
+  }
+}
+
+std::vector<TensorSpec> Decoder::tensors() const {
+  const ModelConfig& c = config();
+  std::vector<TensorSpec> out{
+      {"model.embed_tokens.weight", {c.vocabulary, c.hidden}}, spec_.final_norm.tensor()};
+  if (!c.tied) {
+    out.push_back({"lm_head.weight", {c.vocabulary, c.hidden}});
+  }
+  auto add = [&](const std::vector<TensorSpec>& more) {
+    out.insert(out.end(), more.begin(), more.end());
+  };
+  for (const auto& layer : spec_.layers) {
+    for (const Residual& r : layer) {
+      add({r.before.tensor()});
+      if (r.after) {
+        add({r.after->tensor()});
+      }
+      add(r.part->tensors());
+    }
+  }
+  add(module_tensors(modules_));
+  return out;
+}
+
+RowNumbers Decoder::row_numbers() const {
+  RowNumbers out;
+  for (const auto& layer : spec_.layers) {
+    for (const Residual& r : layer) {
+      const RowNumbers own = r.part->row_numbers();
+      out.cached_token += own.cached_token;
+      // And what the norm takes and gives.
+      out.kept_token += own.kept_token + uint64_t{2} * config().hidden;
+      out.kept_pair += own.kept_pair;
+    }
+  }
+  return out;
+}
+
+Params Decoder::stack(const Params& checkpoint) const {
+  return stack_modules(modules_, checkpoint);
+}
+
+Params Decoder::unstack(const Params& weights) const {
+  return unstack_modules(modules_, weights);
+}
+
+Model::Pass Decoder::begin(const mx::array& ids_BL, KvCache* cache, std::optional<mx::array> mask)
+    const {
+  const int L = ids_BL.shape(1);
+  const int from = cache ? cache->length : 0;
+  const bool ragged = cache && cache->ragged();
+  mx::array positions = mx::reshape(mx::arange(from, from + L, mx::int32), {1, L});
+  if (ragged) {
+    positions = positions - cache->start_B1();
+  }
+  Pass pass;
+  for (const Rope& rope : spec_.ropes) {
+    pass.angles.push_back(rope_angles(positions, rope));
+  }
+  pass.visible = {std::move(mask), ragged ? cache->start : std::vector<int32_t>{}};
+  pass.cache = cache;
+  return pass;
+}
+
+mx::array Decoder::embed(const Params& weights, const mx::array& ids_BL) const {
+  const mx::array x = mx::take(weights.at("model.embed_tokens.weight"), ids_BL, 0);
+  return spec_.embedding_scale == 1.0f
+             ? x
+             : mx::astype(mx::astype(x, mx::float32) * mx::array(spec_.embedding_scale), x.dtype());
+}
+
+mx::array Decoder::layer(
+    int index,
+    const Params& weights,
+    const Params& lora,
+    const mx::array& x_BLD,
+    const Pass& pass) const {
+  mx::array x = x_BLD;
+  for (const Residual& r : spec_.layers[index]) {
+    const mx::array y = r.part->forward(weights, lora, r.before(weights, x), pass);
+    x = x + (r.after ? (*r.after)(weights, y) : y);
+  }
+  return x;
+}
+
+mx::array Decoder::final_norm(const Params& weights, const mx::array& x_BLD) const {
+  return spec_.final_norm(weights, x_BLD);
+}
+
+}  // namespace atelier
