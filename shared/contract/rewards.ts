@@ -66,6 +66,34 @@ export const CodeProblem = z.object({
 
 const RewardCode = z.object({ language: RewardLanguage.default('typescript'), code: Code });
 
+/** The Python that was found, and what a trial in it showed to be out of a reward's reach. */
+export const PythonState = z.object({
+  /** null: there is none. */
+  python: z.object({ path: z.string(), version: z.string() }).nullable(),
+  /** No network, no files but its own and Python's, no other processes: proven by trying. */
+  confined: z.boolean(),
+  closed: z.array(z.string()),
+  /** Why something is open. */
+  reasons: z.array(z.string()),
+});
+export type PythonState = z.infer<typeof PythonState>;
+
+/** What a reward may reach. `allowed`: a person said so, of this code or this address; where it needs no saying, true. */
+export const RewardAccess = z.discriminatedUnion('kind', [
+  z.object({ kind: z.literal('sandbox') }),
+  z.object({ kind: z.literal('python'), state: PythonState, allowed: z.boolean() }),
+  z.object({
+    kind: z.literal('judge'),
+    /** Scheme, host and port that prompts and answers are sent to; null: the settings cannot be read. */
+    address: z.string().nullable(),
+    model: z.string().nullable(),
+    allowed: z.boolean(),
+    /** The key itself never leaves the backend. */
+    hasKey: z.boolean(),
+  }),
+]);
+export type RewardAccess = z.infer<typeof RewardAccess>;
+
 export const ScoredSample = z.object({
   index: z.number().int(),
   /** Line of the data row it answers. */
@@ -101,6 +129,11 @@ export const rewards = {
     RewardCode,
     z.object({ problems: z.array(CodeProblem), params: z.array(RewardParam).default([]) }),
   ),
+  access: call(RewardCode, RewardAccess),
+  /** A person's consent: Python that is not confined, by its code; a judge, by its address. */
+  allow: call(RewardCode.extend({ allowed: z.boolean() }), Done),
+  /** Key of a judge's address, kept outside of runs; null forgets it. */
+  setKey: call(z.object({ address: z.string().max(500), key: z.string().max(4000).nullable() }), Done),
   /** Generates completions of real rows with the engine, now, and scores them. */
   test: stream(
     RewardCode.extend({

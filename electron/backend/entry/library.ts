@@ -4,7 +4,7 @@ import type { HostSpawn } from '../../supervise/host-spawn';
 import { DatasetRegistry } from '../datasets';
 import { ModelRegistry } from '../models';
 import { Roots } from '../places';
-import { RewardScorer, RewardScoring, RewardStore } from '../rewards';
+import { openScoring, RewardStore, type RewardScoring } from '../rewards';
 import { Renderer } from '../text';
 
 export interface LibraryOptions {
@@ -47,6 +47,6 @@ export function openLibrary({ home, resources, roots: allowed, module, spawn }: 
     }),
     datasets: new DatasetRegistry({ home, bundled: join(resources, 'datasets'), roots }),
     rewards: new RewardStore(home, join(resources, 'rewards')),
-    scoring: new RewardScoring({ typescript: new RewardScorer(spawn) }),
+    scoring: openScoring(home, resources, spawn),
   };
 }

@@ -26,6 +26,15 @@ export function rewardVerbs(library: Library, engineHost: EngineHost): Handlers<
       return {};
     },
     check: (reward) => scoring.describe(reward),
+    access: (reward) => scoring.access(reward),
+    allow({ allowed, ...reward }) {
+      scoring.allow(reward, allowed);
+      return {};
+    },
+    setKey({ address, key }) {
+      scoring.setKey(address, key);
+      return {};
+    },
     async *test(input, { signal }) {
       const total = input.prompts * input.samples;
       yield { kind: 'progress', phase: 'loading', done: 0, total };

@@ -8,7 +8,6 @@ import { makeId } from '../places';
 import { readJson, replaceFile } from '../store';
 import { codeHash } from './code';
 import { headComment } from './head-comment';
-import { templates } from './templates';
 
 const LANGUAGES = RewardLanguage.options;
 const Label = z.object({ name: z.string() });
@@ -34,11 +33,7 @@ export class RewardStore {
       this.#read(this.bundled, 'bundled'),
     ]);
     own.sort((a, b) => b.updatedAt - a.updatedAt);
-    return [
-      ...own,
-      ...shipped,
-      ...templates.map(({ id, code }) => made(id, id, 'typescript', code, 'bundled', 0)),
-    ];
+    return [...own, ...shipped];
   }
 
   async get(id: string): Promise<StoredReward> {

@@ -1,15 +1,20 @@
 import { createHash } from 'node:crypto';
 import type {
   CodeProblem,
+  RewardAccess,
   RewardLanguage,
   RewardParam,
   RewardParams,
 } from '../../../shared/contract/rewards';
 import { AtelierError } from '../../../shared/rpc/errors';
 import type { z } from 'zod';
-import { strip } from './code';
+import type { AccessFile } from './access-file';
+import { codeHash, strip } from './code';
 import type { Scored, ScoreRequest } from './contract';
 import { declaredParams, settleParams } from './params';
+import { readJudge } from './judge/judge-file';
+import { notAllowed, type JudgeScorer } from './judge/judge-scorer';
+import type { PythonScorer } from './python/python-scorer';
 import type { RewardScorer } from './scorer';
 
 export interface RewardCode {
@@ -26,7 +31,10 @@ interface Description {
 export class RewardScoring {
   readonly #described = new Map<string, Promise<Description>>();
 
-  constructor(private readonly kinds: { typescript: RewardScorer }) {}
+  constructor(
+    private readonly kinds: { typescript: RewardScorer; python: PythonScorer; judge: JudgeScorer },
+    private readonly file: AccessFile,
+  ) {}
 
   /** Syntax, then the module itself: does it load, and is there a function to call? No data is touched. */
   describe(reward: RewardCode): Promise<Description> {
@@ -40,7 +48,9 @@ export class RewardScoring {
     return described;
   }
 
-  async #describe({ code }: RewardCode): Promise<Description> {
+  async #describe({ language, code }: RewardCode): Promise<Description> {
+    if (language === 'python') return { problems: await this.kinds.python.inspect(code), params: [] };
+    if (language === 'judge') return { problems: judgeProblems(code), params: [] };
     const { javascript, mistakes } = await strip(code);
     if (mistakes.length > 0) return { problems: mistakes, params: [] };
     const { mistake, params } = await this.kinds.typescript.inspect(javascript);
@@ -67,15 +77,58 @@ export class RewardScoring {
         'Open it in the reward editor.',
       );
     }
+    const access = await this.access(reward);
+    if (access.kind === 'judge' && !access.allowed) throw notAllowed(access.address!);
     return { ...reward, params: settleParams(params, reward.params) };
   }
 
   /** One result a sample, in order. Throws only where the code cannot be used at all. */
   score(request: ScoreRequest, signal?: AbortSignal): Promise<Scored[]> {
-    return this.kinds.typescript.score(request, signal);
+    return this.kinds[request.language].score(request, signal);
+  }
+
+  /** What a reward may reach, and whether a person allowed it. */
+  async access({ language, code }: RewardCode): Promise<RewardAccess> {
+    if (language === 'typescript') return { kind: 'sandbox' };
+    if (language === 'python') {
+      const state = await this.kinds.python.state();
+      return { kind: 'python', state, allowed: state.confined || this.file.allowsCode(codeHash(code)) };
+    }
+    if (judgeProblems(code).length > 0)
+      return { kind: 'judge', address: null, model: null, allowed: false, hasKey: false };
+    const { address, settings } = readJudge(code);
+    return {
+      kind: 'judge',
+      address,
+      model: settings.model,
+      allowed: this.file.allowsJudge(address),
+      hasKey: this.file.key(address) !== null,
+    };
+  }
+
+  /** A person's consent. */
+  allow({ language, code }: RewardCode, allowed: boolean): void {
+    if (language === 'python') this.file.allow('code', codeHash(code), allowed);
+    if (language === 'judge') this.file.allow('judges', readJudge(code).address, allowed);
+    this.#described.clear();
+  }
+
+  setKey(address: string, key: string | null): void {
+    this.file.setKey(address, key);
   }
 
   async close(): Promise<void> {
     await this.kinds.typescript.close();
+    await this.kinds.python.close();
+  }
+}
+
+function judgeProblems(code: string): Description['problems'] {
+  try {
+    readJudge(code);
+    return [];
+  } catch (error) {
+    if (!(error instanceof AtelierError)) throw error;
+    return [{ line: Number(error.details?.['line'] ?? 1), column: 1, message: error.message }];
   }
 }

@@ -114,3 +114,30 @@ export function useSaveReward() {
     onSuccess: () => queries.invalidateQueries({ queryKey: ['rewards'] }),
   });
 }
+
+/** What a reward may reach; with the consent that a person gives or takes back. */
+export function useAccess(reward: RewardText) {
+  const client = useClient();
+  const queries = useQueryClient();
+  const again = () =>
+    Promise.all(
+      ['reward-access', 'reward-check', 'estimate'].map((key) =>
+        queries.invalidateQueries({ queryKey: [key] }),
+      ),
+    );
+  const access = useQuery({
+    queryKey: ['reward-access', reward],
+    queryFn: ({ signal }) => client.rewards.access(reward, { signal }),
+    enabled: reward.language !== 'typescript',
+    placeholderData: (previous) => previous,
+  });
+  const allow = useMutation({
+    mutationFn: (allowed: boolean) => client.rewards.allow({ ...reward, allowed }),
+    onSuccess: again,
+  });
+  const setKey = useMutation({
+    mutationFn: (input: { address: string; key: string | null }) => client.rewards.setKey(input),
+    onSuccess: again,
+  });
+  return { access, allow, setKey };
+}

@@ -266,6 +266,12 @@ export const samples: Samples = {
     list: { input: {}, output: [reward] },
     save: { input: { name: 'Sums', code: reward.code }, output: { ...reward, source: 'user' } },
     remove: { input: { id: 'sums' }, output: {} },
+    access: {
+      input: { language: 'judge', code: '---' },
+      output: { kind: 'judge', address: 'https://judge.example', model: 'm', allowed: false, hasKey: true },
+    },
+    allow: { input: { language: 'python', code: 'x', allowed: true }, output: {} },
+    setKey: { input: { address: 'https://judge.example', key: null }, output: {} },
     check: { input: { code: 'x' }, output: { problems: [{ line: 1, column: 1, message: 'no default' }] } },
     test: {
       input: { code: 'x', model: 'abacus', dataset: 'sums', mapping: {} },

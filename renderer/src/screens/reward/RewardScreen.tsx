@@ -1,5 +1,6 @@
 import { Link, useNavigate } from '@tanstack/react-router';
-import { useEffect, useState } from 'react';
+import { useEffect, useState, type ReactNode } from 'react';
+import type { RewardLanguage } from '../../../../shared/contract/rewards';
 import { Absent } from '../../components/Absent';
 import { Button, buttonClass } from '../../components/Button';
 import { CodeEditor } from '../../components/CodeEditor';
@@ -8,22 +9,30 @@ import { Field } from '../../components/Field';
 import { TextInput } from '../../components/Input';
 import { RemoveDialog } from '../../components/RemoveDialog';
 import { Screen } from '../../components/Screen';
+import { Segmented } from '../../components/Segmented';
 import { ErrorState } from '../../components/States';
 import { Tag } from '../../components/Tag';
 import { useStored } from '../../data/draft';
 import { asFailure } from '../../data/failure';
 import { useRemove, useRewards, type Reward } from '../../data/library';
 import { useCodeCheck, useSaveReward } from '../../data/reward-test';
+import { AccessPanel } from './AccessPanel';
 import { Bench } from './Bench';
 import { firstReward } from './first-reward';
 import type { RewardSearch } from './types';
 import styles from './RewardScreen.module.css';
 
+const about: Record<RewardLanguage, string> = {
+  typescript: 'TypeScript, run in a sandbox without files and network',
+  python: 'Python, run in a process of its own',
+  judge: 'A language model that gives each answer a score',
+};
+
 export function RewardScreen({ id, search }: { id: string; search: RewardSearch }) {
   const rewards = useRewards();
   const saved = rewards.data?.find((each) => each.id === id);
-  if (id === 'new') return <Editor saved={null} search={search} />;
-  if (saved !== undefined) return <Editor saved={saved} search={search} />;
+  if (id === 'new') return <NewReward search={search} />;
+  if (saved !== undefined) return <Editor saved={saved} language={saved.language} search={search} />;
   return (
     <Absent
       thing="reward"
@@ -39,11 +48,39 @@ export function RewardScreen({ id, search }: { id: string; search: RewardSearch 
   );
 }
 
-function Editor({ saved, search }: { saved: Reward | null; search: RewardSearch }) {
+function NewReward({ search }: { search: RewardSearch }) {
+  const [language, setLanguage] = useState<RewardLanguage>('typescript');
+  const choice = (
+    <Segmented
+      label="Written as"
+      value={language}
+      onChange={setLanguage}
+      options={[
+        { value: 'typescript', label: 'TypeScript' },
+        { value: 'python', label: 'Python' },
+        { value: 'judge', label: 'Judge', title: 'A language model behind an address gives the score' },
+      ]}
+    />
+  );
+  // each language keeps its own draft
+  return <Editor key={language} saved={null} language={language} choice={choice} search={search} />;
+}
+
+function Editor({
+  saved,
+  language,
+  choice,
+  search,
+}: {
+  saved: Reward | null;
+  language: RewardLanguage;
+  choice?: ReactNode;
+  search: RewardSearch;
+}) {
   const navigate = useNavigate();
-  const start = saved?.code ?? firstReward;
+  const start = saved?.code ?? firstReward[language];
   const [code, keep, forget] = useStored<string>(
-    `atelier.reward.${saved?.id ?? 'new'}`,
+    `atelier.reward.${saved?.id ?? (language === 'typescript' ? 'new' : `new.${language}`)}`,
     () => start,
     (value) => (typeof value === 'string' ? value : null),
   );
@@ -51,7 +88,6 @@ function Editor({ saved, search }: { saved: Reward | null; search: RewardSearch 
     keep(next);
     if (next === start) forget();
   };
-  const language = saved?.language ?? 'typescript';
   const [checked, setChecked] = useState(code);
   const [naming, setNaming] = useState(false);
   const [removing, setRemoving] = useState(false);
@@ -91,12 +127,13 @@ function Editor({ saved, search }: { saved: Reward | null; search: RewardSearch 
       }
       meta={
         <>
-          <span>{saved?.description ?? 'TypeScript, run in a sandbox without files and network'}</span>
+          <span>{saved?.description ?? about[language]}</span>
           {saved !== null && <code title={saved.hash}>{saved.hash.slice(0, 8)}</code>}
         </>
       }
       actions={
         <>
+          {choice}
           {code !== start && (
             <Button kind="quiet" onClick={() => setCode(start)}>
               Discard changes
@@ -121,7 +158,13 @@ function Editor({ saved, search }: { saved: Reward | null; search: RewardSearch 
     >
       <div className={styles.editor}>
         <div className={styles.code}>
-          <CodeEditor value={code} onChange={setCode} label="Reward code" issues={problems} />
+          <CodeEditor
+            value={code}
+            onChange={setCode}
+            label="Reward code"
+            issues={problems}
+            language={language === 'typescript' ? 'typescript' : 'plain'}
+          />
         </div>
         <div className={styles.problems} role="status" aria-live="polite">
           {check.isError ? (
@@ -138,6 +181,7 @@ function Editor({ saved, search }: { saved: Reward | null; search: RewardSearch 
             </ul>
           )}
         </div>
+        <AccessPanel reward={{ language, code: checked }} />
       </div>
       <Bench
         reward={{ language, code }}

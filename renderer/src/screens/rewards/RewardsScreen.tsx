@@ -48,6 +48,7 @@ export function RewardsScreen() {
                     {reward.name}
                   </Link>{' '}
                   {reward.source === 'bundled' && <Tag>bundled</Tag>}
+                  {reward.language !== 'typescript' && <Tag>{reward.language}</Tag>}
                   {reward.description !== undefined && (
                     <div style={{ color: 'var(--n11)' }}>{reward.description}</div>
                   )}
