@@ -14,7 +14,7 @@ export class FrameReader {
   #chunks: Buffer[] = [];
   #size = 0;
 
-  *read(chunk: Buffer): Generator<unknown> {
+  *read(chunk: Buffer): Generator {
     this.#chunks.push(chunk);
     this.#size += chunk.length;
     while (this.#size >= 4) {
