@@ -20,6 +20,10 @@ const BUILT = [
   'gemma3_text',
   'qwen3_moe',
   'qwen3_moe_nonorm',
+  'mistral',
+  'smollm3',
+  'llama_yarn',
+  'llama_linear',
 ];
 const HIDDEN = "logits, log-probabilities, entropy and hidden states are transformers'";
 

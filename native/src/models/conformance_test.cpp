@@ -22,7 +22,11 @@ const std::string names[] = {
     "qwen2",
     "gemma3_text",
     "qwen3_moe",
-    "qwen3_moe_nonorm"};
+    "qwen3_moe_nonorm",
+    "mistral",
+    "smollm3",
+    "llama_yarn",
+    "llama_linear"};
 
 struct Loaded {
   LoadedModel model;

@@ -54,7 +54,10 @@ TEST_CASE("plain ops: transformers' logits, the kernels' gradients") {
         "qwen2",
         "gemma3_text",
         "qwen3_moe",
-        "qwen3_moe_nonorm"}) {
+        "qwen3_moe_nonorm",
+        "mistral",
+        "smollm3",
+        "llama_yarn"}) {
     CAPTURE(name);
     const LoadedModel m = load_model(fixture("models/" + name), mx::float32);
     const Params io = load_safetensors(fixture("models/" + name + "/io.safetensors"), std::nullopt);
