@@ -54,6 +54,7 @@ LoraConfig read_lora(const Fields& spec) {
     config.target_modules = spec.texts("targetModules");
   }
   config.rslora = spec.flag("rslora", false);
+  config.scalar_head = spec.flag("scalarHead", false);
   if (spec.has("rankPattern")) {
     auto pattern = spec.object("rankPattern");
     for (const auto& [key, value] : spec.numbers("rankPattern")) {
@@ -121,7 +122,12 @@ GenerateRequest read_generate(const Fields& request) {
 ScoreOptions read_score(const Fields& request) {
   ScoreOptions options;
   options.temperature = temperature_above_zero(request);
-  options.entropy = request.flag("entropy", false);
+  options.wanted.clear();
+  for (const char* name : {"logp", "entropy", "value", "score"}) {
+    if (request.flag(name, std::string(name) == "logp")) {
+      options.wanted.push_back({name});
+    }
+  }
   options.micro_tokens = micro_tokens(request, options.micro_tokens);
   return options;
 }

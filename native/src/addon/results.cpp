@@ -121,6 +121,7 @@ Napi::Value to_js(Napi::Env env, const AdapterInfo& info) {
     modules[modules.Length()] = module;
   }
   o.Set("modules", modules);
+  o.Set("scalarHead", info.scalar_head);
   return o;
 }
 
@@ -157,9 +158,9 @@ Napi::Value to_js(Napi::Env env, const Generated& generated) {
 
 Napi::Value to_js(Napi::Env env, const Scores& scores) {
   auto o = Napi::Object::New(env);
-  o.Set("logp", typed_array(env, scores.logp));
-  if (!scores.entropy.empty()) {
-    o.Set("entropy", typed_array(env, scores.entropy));
+  o.Set("logp", typed_array(env, std::vector<float>()));
+  for (const auto& [name, values] : scores) {
+    o.Set(name, typed_array(env, values));
   }
   return o;
 }

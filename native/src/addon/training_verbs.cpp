@@ -27,6 +27,21 @@ NewOptimizer read_optimizer(const Fields& f) {
   throw Error(ErrorCode::invalid_argument, what.path("kind") + " must be 'adapter' or 'full'");
 }
 
+struct Step {
+  int optimizer;
+  StepRequest request;
+  std::optional<std::pair<int, std::optional<int>>> teacher;
+};
+
+Step read_step_of(const Fields& f) {
+  Step step{read_id(f, "optimizer"), read_step(f), std::nullopt};
+  if (f.has("teacher")) {
+    auto teacher = f.object("teacher");
+    step.teacher.emplace(read_id(teacher, "model"), read_adapter(teacher));
+  }
+  return step;
+}
+
 OptimizerFile read_file(const Fields& f) {
   return {read_id(f, "optimizer"), f.text("file")};
 }
@@ -59,9 +74,9 @@ std::vector<Verb> training_verbs() {
           [](Engine& e, int id, const CancelFlag&) { e.free_optimizer(id); }),
       verb(
           "step",
-          [](const Fields& f) { return std::pair(read_id(f, "optimizer"), read_step(f)); },
-          [](Engine& e, const std::pair<int, StepRequest>& r, const CancelFlag& cancelled) {
-            return e.step(r.first, r.second, cancelled);
+          read_step_of,
+          [](Engine& e, const Step& r, const CancelFlag& cancelled) {
+            return e.step(r.optimizer, r.request, r.teacher, cancelled);
           }),
       verb(
           "evaluateProgram",

@@ -61,4 +61,10 @@ inline std::string lora_b(const std::string& module) {
   return module + ".lora_B.weight";
 }
 
+/**
+ * An adapter's (or a reward model's) linear head over the final hidden state, [1, D]: PEFT's and transformers' name
+ * of that of a sequence-classification model.
+ */
+inline const std::string scalar_head_name = "score.weight";
+
 }  // namespace atelier

@@ -187,17 +187,35 @@ AdapterInfo Engine::take_adapter(int model, Adapter adapter) {
   info.model = model;
   info.parameters = parameter_count(live->adapter->params);
   info.sites = live->adapter->sites;
+  info.scalar_head = live->adapter->params.count(scalar_head_name) > 0;
   info.id = adapters_.add(std::move(live));
   adapter_count_ = adapters_.size();
   return info;
 }
 
 AdapterInfo Engine::create_adapter(int model, const LoraConfig& config, uint64_t seed) {
-  return take_adapter(model, init_adapter(config, models_.get(model)->model->linears(), seed));
+  const auto loaded = models_.get(model);
+  auto adapter = init_adapter(config, loaded->model->linears(), seed);
+  if (config.scalar_head) {
+    auto own = bind_model(*loaded).scalar_head;
+    auto head = own.value_or(mx::zeros({1, loaded->model->config().hidden}, mx::float32));
+    mx::eval(head);
+    adapter.params.emplace(scalar_head_name, head);
+  }
+  return take_adapter(model, std::move(adapter));
 }
 
 AdapterInfo Engine::load_adapter(int model, const std::string& dir) {
-  return take_adapter(model, atelier::load_adapter(dir, models_.get(model)->model->linears()));
+  const auto& m = *models_.get(model)->model;
+  auto adapter = atelier::load_adapter(dir, m.linears());
+  auto head = adapter.params.find(scalar_head_name);
+  if (head != adapter.params.end() && head->second.shape(-1) != m.config().hidden) {
+    throw Error(
+        ErrorCode::invalid_file,
+        dir + ": its scalar head has " + std::to_string(head->second.shape(-1)) +
+            " inputs; the model's hidden states have " + std::to_string(m.config().hidden));
+  }
+  return take_adapter(model, std::move(adapter));
 }
 
 void Engine::save_adapter(int adapter, const std::string& file) {
@@ -211,6 +229,11 @@ std::vector<AdapterNorm> Engine::adapter_norms(int adapter) {
   for (const auto& [name, site] : live->adapter->sites) {
     const auto& params = live->adapter->params;
     norms.push_back({name, max_abs(params.at(lora_a(name))), max_abs(params.at(lora_b(name)))});
+  }
+  const auto& params = live->adapter->params;
+  if (auto head = params.find(scalar_head_name); head != params.end()) {
+    const float largest = max_abs(head->second);
+    norms.push_back({"score", largest, largest});
   }
   return norms;
 }

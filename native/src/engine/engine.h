@@ -43,6 +43,7 @@ struct AdapterInfo {
   int model = 0;
   int64_t parameters = 0;
   LoraSites sites;
+  bool scalar_head = false;
 };
 
 struct AdapterNorm {
@@ -127,7 +128,12 @@ class Engine {
   void save_optimizer(int optimizer, const std::string& file);
   void load_optimizer(int optimizer, const std::string& file);
   void free_optimizer(int optimizer);
-  Stepped step(int optimizer, const StepRequest& request, const std::atomic<bool>& cancelled);
+  /** `teacher`: whom the program's divergences are taken from, its id and its adapter's. */
+  Stepped step(
+      int optimizer,
+      const StepRequest& request,
+      const std::optional<std::pair<int, std::optional<int>>>& teacher,
+      const std::atomic<bool>& cancelled);
   ProgramValue evaluate_program(const ProgramRequest& request);
 
  private:

@@ -42,7 +42,7 @@ std::vector<float> to_vector(const mx::array& a) {
 Bound Engine::bind(int model, std::optional<int> adapter) const {
   auto loaded = models_.get(model);
   if (!adapter) {
-    return {loaded->weights, {}};
+    return bind_model(*loaded);
   }
   auto live = adapters_.get(*adapter);
   if (live->model_id != model) {
@@ -51,9 +51,7 @@ Bound Engine::bind(int model, std::optional<int> adapter) const {
         "adapter " + std::to_string(*adapter) + " belongs to model " +
             std::to_string(live->model_id) + ", not to model " + std::to_string(model));
   }
-  auto lora = stack_lora(
-      loaded->model->linears(), live->adapter->sites, live->adapter->params, loaded->dtype);
-  return {loaded->weights, std::move(lora)};
+  return bind_adapter(*loaded, live->adapter->sites, live->adapter->params);
 }
 
 Generated Engine::generate(
@@ -101,7 +99,7 @@ Scores Engine::score(
   auto bound = bind(model, adapter);
   const auto& m = *models_.get(model)->model;
   rows.check("rows", m.config().vocabulary, m.config().context);
-  return atelier::score(m, bound, rows, options, cancelled);
+  return atelier::score(m, bound, rows, options, std::nullopt, cancelled);
 }
 
 std::vector<float>
@@ -153,10 +151,25 @@ void Engine::free_optimizer(int optimizer) {
   optimizers_.remove(optimizer);
 }
 
-Stepped
-Engine::step(int optimizer, const StepRequest& request, const std::atomic<bool>& cancelled) {
+Stepped Engine::step(
+    int optimizer,
+    const StepRequest& request,
+    const std::optional<std::pair<int, std::optional<int>>>& teacher,
+    const std::atomic<bool>& cancelled) {
   auto o = optimizers_.get(optimizer);
   const auto& config = o->trainable.model().model->config();
+  std::optional<Teacher> from;
+  if (teacher) {
+    from = Teacher{models_.get(teacher->first)->model, bind(teacher->first, teacher->second)};
+    const int theirs = from->model->config().vocabulary;
+    if (theirs != config.vocabulary) {
+      throw Error(
+          ErrorCode::invalid_argument,
+          "teacher: its vocabulary has " + std::to_string(theirs) +
+              " tokens, that of the trained model " + std::to_string(config.vocabulary),
+          "Choose a teacher with the same tokenizer.");
+    }
+  }
   if (!request.rows.lengths.empty()) {
     request.rows.check("rows", config.vocabulary, config.context);
     const int longest = longest_forwarded(request);
@@ -173,7 +186,7 @@ Engine::step(int optimizer, const StepRequest& request, const std::atomic<bool>&
   mx::reset_peak_memory();
   Clock clock;
   Stepped stepped;
-  stepped.result = train_step(*o, request, cancelled);
+  stepped.result = train_step(*o, request, from, cancelled);
   stepped.seconds = clock.seconds();
   stepped.peak_bytes = mx::get_peak_memory();
   return stepped;

@@ -37,6 +37,7 @@ const std::set<std::string> read_here = {
     "rank_pattern",
     "alpha_pattern",
     "layers_to_transform",
+    "modules_to_save",
     "bias",
     "init_lora_weights"};
 
@@ -122,6 +123,16 @@ LoraConfig read_lora_config(const std::string& file) {
     unsupported("layers_pattern = " + json["layers_pattern"].dump());
   }
   LoraConfig config;
+  if (json.contains("modules_to_save") && !is_off(json["modules_to_save"])) {
+    // PEFT asks for both names for a sequence classifier; a model has one of them.
+    for (const auto& module : get<std::vector<std::string>>(json, "modules_to_save", file)) {
+      if (module == "score") {
+        config.scalar_head = true;
+      } else if (module != "classifier") {
+        unsupported("modules_to_save = " + json["modules_to_save"].dump().substr(0, 80));
+      }
+    }
+  }
   config.rank = get_int(get<Json>(json, "r", file), "r", file);
   config.alpha = get<double>(json, "lora_alpha", file);
   if (json.contains("target_parameters") && !is_off(json["target_parameters"])) {

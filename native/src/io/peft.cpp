@@ -212,6 +212,12 @@ Adapter load_adapter(const std::string& dir, const std::vector<LinearModule>& mo
   Adapter adapter{lora_sites(config, modules), {}};
   adapter.params =
       adapter_params(load_safetensors(file, mx::float32), adapter.sites, modules, file);
+  if (config.scalar_head && !adapter.params.count(scalar_head_name)) {
+    throw Error(
+        ErrorCode::invalid_file,
+        file + ": tensor " + quoted(scalar_head_name) +
+            ", which modules_to_save names, is missing");
+  }
   std::vector<mx::array> values;
   for (const auto& [name, value] : adapter.params) {
     values.push_back(value);

@@ -25,6 +25,8 @@ struct LoraConfig {
   std::vector<std::pair<std::string, double>> alpha_pattern = {};
   /** Layer indices; absent = all. */
   std::optional<std::vector<int>> layers_to_transform = std::nullopt;
+  /** A scalar head is trained beside the LoRA (core/modules.h). */
+  bool scalar_head = false;
 };
 
 /** adapter_config.json; what is not run here is unsupported_model, never ignored. */

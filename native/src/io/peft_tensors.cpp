@@ -83,6 +83,9 @@ Params peft_tensors(const Params& params, const std::vector<LinearModule>& modul
       out.emplace(lora_b(names[e]), each ? of_expert(b, e) : all ? flat_b(b) : b);
     }
   }
+  if (auto head = params.find(scalar_head_name); head != params.end()) {
+    out.emplace(prefix + scalar_head_name, head->second);
+  }
   return out;
 }
 
@@ -125,6 +128,11 @@ Params adapter_params(
     const bool each = m->kind == ModuleKind::each_expert;
     out.emplace(lora_a(m->name), each ? mx::stack(a) : a[0]);
     out.emplace(lora_b(m->name), each ? mx::stack(b) : b[0]);
+  }
+  if (auto head = tensors.find(prefix + scalar_head_name); head != tensors.end()) {
+    // One label; its width is the model's, which who loads it knows.
+    const int width = head->second.ndim() == 0 ? 0 : head->second.shape(-1);
+    out.emplace(scalar_head_name, take(prefix + scalar_head_name, {1, width}));
   }
   if (!tensors.empty()) {
     throw Error(

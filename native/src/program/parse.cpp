@@ -54,7 +54,13 @@ Input parse_input(const Json& json) {
   }
   input.mask = kind == "mask";
   input.from = parse_source(json.at("from"));
+  input.options = json.value("options", std::map<std::string, double>{});
   return input;
+}
+
+// shared/program, ENGINE_QUANTITIES: numbers to weigh with or to look at.
+bool has_gradient(const std::string& quantity) {
+  return quantity != "logSumSqProbs" && quantity != "correct";
 }
 
 Node parse_node(const Json& json) {
@@ -145,7 +151,8 @@ Program Program::parse(std::string_view text) {
         const auto& input = program.inputs_[found->second];
         node.shape = parse_shape(input.shape);
         node.mask = input.mask;
-        node.differentiable = !input.mask && input.from == Source::engine;
+        node.differentiable =
+            !input.mask && input.from == Source::engine && has_gradient(input.name);
       } else {
         try {
           infer(node, program.nodes_);

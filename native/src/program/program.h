@@ -35,6 +35,7 @@ struct Input {
   std::string shape;  // "T", "S", "scalar" or "S/n"
   bool mask = false;
   Source from = Source::data;
+  std::map<std::string, double> options = {};  // of an engine quantity
 };
 
 // Which trajectory each target belongs to, counted from 0 within the rows at hand. All of a trajectory's

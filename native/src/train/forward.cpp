@@ -2,22 +2,9 @@
 
 namespace atelier {
 
-TokenStats forward_stats(
-    const Model& model,
-    const Bound& bound,
-    const PaddedBatch& batch,
-    HeadOptions options) {
-  if (batch.place_T.empty()) {
-    auto none = mx::zeros({0}, mx::float32);
-    return {none, options.entropy ? std::optional(none) : std::nullopt};
-  }
+mx::array forward_hidden(const Model& model, const Bound& bound, const PaddedBatch& batch) {
   auto hidden = model.hidden(bound.weights, bound.lora, batch.ids_BL);
-  int width = hidden.shape(-1);
-  // Padding ends here: the head and everything after it see real targets only.
-  auto hidden_TD = mx::take(mx::reshape(hidden, {-1, width}), batch.at_T, 0);
-  const auto& head = model.head(bound.weights);
-  options.chunk = head_chunk(head.shape(0), chunk_bytes());
-  return token_stats(hidden_TD, head, batch.targets_T, options);
+  return mx::take(mx::reshape(hidden, {-1, hidden.shape(-1)}), batch.at_T, 0);
 }
 
 // A GPU wants large products; the CPU gains nothing beyond what keeps its two cores busy.

@@ -80,11 +80,6 @@ Objective::Objective(
   if (skips && (program_.unit() != 1 || !program_.prepass_quantities().empty())) {
     fail("skip: this program's trajectories interact, so none can be left out");
   }
-  for (const auto& name : program_.engine_quantities()) {
-    if (name != "logp" && name != "entropy") {
-      fail("program: the engine does not make '" + name + "' yet; it makes logp and entropy");
-    }
-  }
   int64_t offset = 0;
   for (auto n : targets) {
     offsets_.push_back(offset);
@@ -92,14 +87,34 @@ Objective::Objective(
   }
 }
 
-bool Objective::needs(const std::string& quantity) const {
-  auto names = program_.engine_quantities();
-  return std::find(names.begin(), names.end(), quantity) != names.end();
+std::vector<Wanted> Objective::wanted() const {
+  std::vector<Wanted> wanted;
+  for (const auto& input : program_.inputs()) {
+    if (input.from == program::Source::engine) {
+      wanted.push_back({input.name, input.options, program_.differentiates(input.name)});
+    }
+  }
+  return wanted;
 }
 
-bool Objective::prepass_needs(const std::string& quantity) const {
+std::vector<Wanted> Objective::prepass_wanted() const {
   auto names = program_.prepass_quantities();
-  return std::find(names.begin(), names.end(), quantity) != names.end();
+  std::vector<Wanted> some;
+  for (auto& one : wanted()) {
+    if (std::find(names.begin(), names.end(), one.name) != names.end()) {
+      one.gradient = false;
+      some.push_back(std::move(one));
+    }
+  }
+  return some;
+}
+
+std::vector<float> Objective::of_last_rows(const std::vector<float>& by_row) const {
+  std::vector<float> last(layout_.trajectories);
+  for (size_t row = 0; row < by_row.size(); row++) {
+    last[trajectories_[row]] = by_row[row];
+  }
+  return last;
 }
 
 std::vector<std::vector<int>> Objective::units() const {
@@ -133,7 +148,7 @@ void Objective::prepass(const Numbers& made) {
   }
   program_.check_inputs(arrays, layout_, false);
   for (const auto& [name, values] : made) {
-    arrays.emplace(name, number_array(values, "T"));
+    arrays.emplace(name, number_array(values, name == "score" ? "S" : "T"));
   }
   scalars_ = program_.prepass(arrays, layout_, counts_);
 }
@@ -147,13 +162,20 @@ MicroInputs Objective::slice(const MicroBatch& batch) const {
   for (int32_t t : present) {
     local.emplace(t, static_cast<int32_t>(local.size()));
   }
-  std::vector<int32_t> targets, trajectories;
-  for (int row : batch.rows) {
+  std::vector<int32_t> targets, trajectories, last(local.size()), last_row(local.size(), -1);
+  for (size_t i = 0; i < batch.rows.size(); i++) {
+    int row = batch.rows[i];
     targets.push_back(targets_[row]);
     trajectories.push_back(local.at(trajectories_[row]));
+    if (row > last_row[trajectories.back()]) {
+      last_row[trajectories.back()] = row;
+      last[trajectories.back()] = static_cast<int32_t>(i);
+    }
   }
-  MicroInputs micro;
-  micro.layout = program::Layout::of_rows(targets, trajectories);
+  MicroInputs micro{
+      {},
+      program::Layout::of_rows(targets, trajectories),
+      mx::array(last.begin(), {static_cast<int>(last.size())}, mx::int32)};
   for (const auto& input : program_.inputs()) {
     auto given = inputs_.find(input.name);
     if (input.from == program::Source::engine || given == inputs_.end()) {

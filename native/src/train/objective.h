@@ -1,7 +1,7 @@
 #pragma once
 
 #include "program/program.h"
-#include "train/rows.h"
+#include "train/quantities.h"
 
 #include <map>
 #include <string>
@@ -22,6 +22,8 @@ program::Counts count_all(int trajectories, const std::vector<int32_t>& groups);
 struct MicroInputs {
   program::Arrays arrays;
   program::Layout layout;
+  /** int32 [S]: which of the micro-batch's rows ends each trajectory. */
+  mx::array last_row_S;
 };
 
 /**
@@ -47,10 +49,12 @@ class Objective {
   }
   /** Rows that have to stay together; those of skipped trajectories are in none. */
   std::vector<std::vector<int>> units() const;
-  /** Engine quantities that prepass needs, and the step itself. */
-  bool needs(const std::string& quantity) const;
-  bool prepass_needs(const std::string& quantity) const;
-  /** The whole step's numbers. `made` are the engine quantities that prepass_needs, [T]. */
+  /** Engine quantities that the step needs, and those that prepass does. */
+  std::vector<Wanted> wanted() const;
+  std::vector<Wanted> prepass_wanted() const;
+  /** [N] to [S]: the entry of each trajectory's last row. */
+  std::vector<float> of_last_rows(const std::vector<float>& by_row) const;
+  /** The whole step's numbers. `made` are prepass_wanted, in their shapes. */
   void prepass(const Numbers& made);
   MicroInputs slice(const MicroBatch& batch) const;
   /** Value of a micro-batch: `inputs` completed with the engine's quantities. Lazy, differentiable. */

@@ -9,36 +9,39 @@ Scores score(
     const Bound& bound,
     const Rows& rows,
     const ScoreOptions& options,
+    const std::optional<Teacher>& teacher,
     const std::atomic<bool>& cancelled) {
-  RowOffsets offsets(rows);
+  Forward forward(rows, {options.wanted, options.temperature}, teacher);
   auto targets = rows.targets();
-  std::vector<std::vector<int>> units;
+  Scores result;
+  bool ends = false;
   size_t total = 0;
+  for (auto count : targets) {
+    total += count;
+  }
+  for (const auto& wanted : options.wanted) {
+    bool by_row = wanted.name == "score";
+    ends |= by_row;
+    result[wanted.name].resize(by_row ? targets.size() : total);
+  }
+  std::vector<std::vector<int>> units;
   for (size_t i = 0; i < targets.size(); i++) {
-    if (targets[i] > 0) {
+    // Of one token alone there is a score, and nothing else.
+    if (targets[i] > 0 || ends) {
       units.push_back({static_cast<int>(i)});
-      total += targets[i];
     }
   }
-  Scores result;
-  result.logp.resize(total);
-  result.entropy.resize(options.entropy ? total : 0);
-  HeadOptions head;
-  head.temperature = options.temperature;
-  head.entropy = options.entropy;
-  head.gradient = false;
   for (const auto& micro : plan_batches(units, targets, options.micro_tokens, training_buckets())) {
     if (cancelled) {
       throw Error(ErrorCode::cancelled, "score: cancelled");
     }
-    auto batch = pad(rows, offsets, micro);
-    auto stats = forward_stats(model, bound, batch, head);
-    auto entropy = stats.entropy.value_or(stats.logp);
-    mx::eval(stats.logp, entropy);
-    for (size_t t = 0; t < batch.place_T.size(); t++) {
-      result.logp[batch.place_T[t]] = stats.logp.data<float>()[t];
-      if (options.entropy) {
-        result.entropy[batch.place_T[t]] = entropy.data<float>()[t];
+    auto batch = forward.prepare(micro);
+    auto made = forward.make(model, bound, batch);
+    for (auto& [name, values] : result) {
+      auto got = made.at(name);
+      got.eval();
+      for (size_t i = 0; i < got.size(); i++) {
+        values[name == "score" ? micro.rows[i] : batch.place_T[i]] = got.data<float>()[i];
       }
     }
   }

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "train/forward.h"
+#include "train/quantities.h"
 
 #include <atomic>
 
@@ -8,24 +8,22 @@ namespace atelier {
 
 struct ScoreOptions {
   float temperature = 1.0f;
-  bool entropy = false;
+  /** Engine quantities by name (train/quantities.h). */
+  std::vector<Wanted> wanted = {{"logp"}};
   /** Padded tokens forwarded at once at most. */
   int micro_tokens = 8192;
 };
 
-struct Scores {
-  /** [T] */
-  std::vector<float> logp;
-  /** [T] in nats, empty where not asked for. */
-  std::vector<float> entropy;
-};
+/** By name: [T], but `score` [N]. */
+using Scores = std::map<std::string, std::vector<float>>;
 
-/** log p (and entropy) of every target, without gradient. Checks `cancelled` between micro-batches. */
+/** Engine quantities of every row, without gradient. Checks `cancelled` between micro-batches. */
 Scores score(
     const Model& model,
     const Bound& bound,
     const Rows& rows,
     const ScoreOptions& options,
+    const std::optional<Teacher>& teacher,
     const std::atomic<bool>& cancelled);
 
 }  // namespace atelier

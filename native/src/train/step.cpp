@@ -13,33 +13,23 @@ Numbers made_for_prepass(
     const Trainable& trainable,
     const Objective& objective,
     const StepRequest& request,
+    const std::optional<Teacher>& teacher,
     const std::atomic<bool>& cancelled) {
-  bool entropy = objective.prepass_needs("entropy");
-  if (!entropy && !objective.prepass_needs("logp")) {
+  ScoreOptions options{request.temperature, objective.prepass_wanted(), request.micro_tokens};
+  if (options.wanted.empty()) {
     return {};
   }
-  ScoreOptions options{request.temperature, entropy, request.micro_tokens};
-  auto scores = score(
+  auto made = score(
       *trainable.model().model,
       trainable.bind(trainable.masters()),
       request.rows,
       options,
+      teacher,
       cancelled);
-  Numbers made{{"logp", std::move(scores.logp)}};
-  if (entropy) {
-    made.emplace("entropy", std::move(scores.entropy));
+  if (auto by_row = made.find("score"); by_row != made.end()) {
+    by_row->second = objective.of_last_rows(by_row->second);
   }
   return made;
-}
-
-HeadOptions
-head_options(const Trainable& trainable, const Objective& objective, const StepRequest& request) {
-  HeadOptions head;
-  head.temperature = request.temperature;
-  head.train_head = trainable.trains_head();
-  head.entropy = objective.needs("entropy");
-  head.entropy_gradient = objective.program().differentiates("entropy");
-  return head;
 }
 
 std::vector<int> all_arguments(size_t count) {
@@ -64,29 +54,30 @@ Gradients gradients(
     const Trainable& trainable,
     Objective& objective,
     const StepRequest& request,
+    const std::optional<Teacher>& teacher,
     const std::atomic<bool>& cancelled) {
   const auto& masters = trainable.masters();
   if (request.rows.lengths.empty()) {
     return {0, {}, zeros_like(masters), 0};
   }
-  objective.prepass(made_for_prepass(trainable, objective, request, cancelled));
-  auto head = head_options(trainable, objective, request);
+  Forward forward(
+      request.rows, {objective.wanted(), request.temperature, trainable.trains_head()}, teacher);
+  objective.prepass(made_for_prepass(trainable, objective, request, teacher, cancelled));
   auto arguments = all_arguments(masters.size());
-  RowOffsets offsets(request.rows);
   Gradients result;
   for (const auto& micro : plan_batches(
            objective.units(), request.rows.targets(), request.micro_tokens, training_buckets())) {
     if (cancelled) {
       throw Error(ErrorCode::cancelled, "step: cancelled");
     }
-    auto batch = pad(request.rows, offsets, micro);
+    auto batch = forward.prepare(micro);
     auto inputs = objective.slice(micro);
     auto value = [&](const std::vector<mx::array>& parameters) {
-      auto stats = forward_stats(*trainable.model().model, trainable.bind(parameters), batch, head);
+      auto made = forward.make(*trainable.model().model, trainable.bind(parameters), batch);
       auto arrays = inputs.arrays;
-      arrays.insert_or_assign("logp", stats.logp);
-      if (stats.entropy) {
-        arrays.insert_or_assign("entropy", *stats.entropy);
+      for (const auto& [name, values] : made) {
+        arrays.insert_or_assign(
+            name, name == "score" ? mx::take(values, inputs.last_row_S, 0) : values);
       }
       auto v = objective.evaluate(arrays, inputs.layout);
       return std::vector<mx::array>{v.loss, mx::stop_gradient(v.parts_M2)};
@@ -120,8 +111,11 @@ Gradients gradients(
   return result;
 }
 
-StepResult
-train_step(Optimizer& optimizer, const StepRequest& request, const std::atomic<bool>& cancelled) {
+StepResult train_step(
+    Optimizer& optimizer,
+    const StepRequest& request,
+    const std::optional<Teacher>& teacher,
+    const std::atomic<bool>& cancelled) {
   Objective objective(
       request.program,
       request.rows.targets(),
@@ -129,7 +123,7 @@ train_step(Optimizer& optimizer, const StepRequest& request, const std::atomic<b
       request.groups,
       request.skip,
       request.inputs);
-  auto grads = gradients(optimizer.trainable, objective, request, cancelled);
+  auto grads = gradients(optimizer.trainable, objective, request, teacher, cancelled);
   StepResult result;
   result.loss = grads.loss;
   result.tokens = grads.tokens;

@@ -2,6 +2,7 @@
 
 #include "train/objective.h"
 #include "train/optimizer.h"
+#include "train/quantities.h"
 
 #include <atomic>
 #include <optional>
@@ -51,10 +52,14 @@ Gradients gradients(
     const Trainable& trainable,
     Objective& objective,
     const StepRequest& request,
+    const std::optional<Teacher>& teacher,
     const std::atomic<bool>& cancelled);
 
 /** Forward, backward, clip, update. */
-StepResult
-train_step(Optimizer& optimizer, const StepRequest& request, const std::atomic<bool>& cancelled);
+StepResult train_step(
+    Optimizer& optimizer,
+    const StepRequest& request,
+    const std::optional<Teacher>& teacher,
+    const std::atomic<bool>& cancelled);
 
 }  // namespace atelier

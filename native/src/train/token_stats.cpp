@@ -2,45 +2,12 @@
 #include "train/token_stats.h"
 
 #include "kernels/token_head.h"
+#include "train/chunks.h"
 
 #include <algorithm>
 
 namespace atelier {
 namespace {
-
-using Arrays = std::vector<mx::array>;
-
-mx::array rows(const mx::array& a, int from, int to) {
-  mx::Shape start(a.ndim(), 0), stop = a.shape();
-  start[0] = from;
-  stop[0] = to;
-  return mx::slice(a, start, stop);
-}
-
-mx::array join(const Arrays& parts) {
-  return parts.size() == 1 ? parts[0] : mx::concatenate(parts, 0);
-}
-
-mx::array column(const mx::array& a_C) {
-  return mx::expand_dims(a_C, 1);
-}
-
-// Independent chunks would be evaluated breadth first, all their logits alive at once: each chunk's input
-// depends on the results of the chunk before.
-mx::array after(const mx::array& a, const Arrays& done) {
-  return done.empty() ? a : mx::depends({a}, done)[0];
-}
-
-template <class Chunk>
-void for_chunks(int targets, int chunk, Arrays done, Chunk&& body) {
-  for (int from = 0; from < targets; from += chunk) {
-    done = body(from, std::min(targets, from + chunk), done);
-  }
-}
-
-mx::array logits_of(const mx::array& hidden_CD, const mx::array& head_VD) {
-  return mx::matmul(hidden_CD, mx::transpose(head_VD));
-}
 
 TokenHead token_head(const mx::array& logits_CV, const mx::array& targets_C, bool with_p) {
   return cpu_kernels_for(logits_CV) ? token_head_cpu(logits_CV, targets_C, with_p)

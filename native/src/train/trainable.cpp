@@ -4,6 +4,28 @@
 #include "io/peft_tensors.h"
 
 namespace atelier {
+namespace {
+
+std::optional<mx::array> scalar_head_in(const Params& params) {
+  auto found = params.find(scalar_head_name);
+  return found == params.end() ? std::nullopt
+                               : std::optional(mx::astype(found->second, mx::float32));
+}
+
+}  // namespace
+
+Bound bind_model(const LoadedModel& model) {
+  return {model.weights, {}, scalar_head_in(model.weights)};
+}
+
+Bound bind_adapter(const LoadedModel& model, const LoraSites& sites, const Params& params) {
+  auto bound = bind_model(model);
+  bound.lora = stack_lora(model.model->linears(), sites, params, model.dtype);
+  if (auto own = scalar_head_in(params)) {
+    bound.scalar_head = own;
+  }
+  return bound;
+}
 
 Trainable Trainable::of_adapter(
     std::shared_ptr<LoadedModel> model,
@@ -35,10 +57,10 @@ Bound Trainable::bind(const std::vector<mx::array>& masters) const {
     named.emplace(names_[i], adapter_ ? masters[i] : mx::astype(masters[i], model_->dtype));
   }
   if (!adapter_) {
-    return {std::move(named), {}};
+    auto head = scalar_head_in(named);
+    return {std::move(named), {}, std::move(head)};
   }
-  return {
-      model_->weights, stack_lora(model_->model->linears(), adapter_->sites, named, model_->dtype)};
+  return bind_adapter(*model_, adapter_->sites, named);
 }
 
 void Trainable::assign(std::vector<mx::array> masters) {

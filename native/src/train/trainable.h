@@ -5,6 +5,7 @@
 #include "nn/lora.h"
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,7 +16,14 @@ struct Bound {
   Params weights;
   /** Stacked (nn/lora.h). */
   Params lora;
+  /** [1, D] f32, of the adapter, else of the model; absent where neither has one. */
+  std::optional<mx::array> scalar_head;
 };
+
+/** The forward's arrays with an adapter whose parameters (core/modules.h) are `params`. */
+Bound bind_adapter(const LoadedModel& model, const LoraSites& sites, const Params& params);
+/** Without one. */
+Bound bind_model(const LoadedModel& model);
 
 /**
  * The parameters that an optimiser moves, as f32 masters in a fixed order: an adapter's A and B, or every

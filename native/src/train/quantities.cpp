@@ -1,0 +1,220 @@
+// Shapes: R rows of a micro-batch, T their targets, D model, V vocabulary.
+#include "train/quantities.h"
+
+#include "core/error.h"
+#include "train/chunks.h"
+#include "train/divergence.h"
+#include "train/token_stats.h"
+#include "train/vocabulary.h"
+
+#include <algorithm>
+#include <set>
+
+namespace atelier {
+namespace {
+
+const std::set<std::string> of_token_stats = {"logp", "entropy"};
+const std::set<std::string> of_vocabulary = {"meanLogp", "logSumSqProbs", "correct"};
+const std::set<std::string> of_teacher = {"jsd", "topkDivergence"};
+const std::set<std::string> of_scalar_head = {"value", "score"};
+
+[[noreturn]] void fail(const std::string& what) {
+  throw Error(ErrorCode::invalid_argument, what);
+}
+
+// The state after a row's last token is that before one more target.
+Rows with_end(const Rows& rows) {
+  Rows ended;
+  auto token = rows.ids.begin();
+  for (auto length : rows.lengths) {
+    ended.ids.insert(ended.ids.end(), token, token + length);
+    ended.ids.push_back(0);
+    ended.lengths.push_back(length + 1);
+    token += length;
+  }
+  return ended;
+}
+
+mx::array indices(const std::vector<int32_t>& values) {
+  return mx::array(values.begin(), {static_cast<int>(values.size())}, mx::int32);
+}
+
+mx::array times_scalar_head(const mx::array& hidden_TD, const Bound& bound) {
+  auto head = mx::reshape(*bound.scalar_head, {-1, 1});
+  return mx::squeeze(mx::matmul(mx::astype(hidden_TD, mx::float32), head), 1);
+}
+
+float option(const Wanted& wanted, const char* name) {
+  auto found = wanted.options.find(name);
+  if (found == wanted.options.end()) {
+    fail("program: '" + wanted.name + "' has no option '" + name + "'");
+  }
+  return static_cast<float>(found->second);
+}
+
+}  // namespace
+
+Forward::Forward(const Rows& rows, QuantityOptions options, std::optional<Teacher> teacher)
+    : options_(std::move(options)),
+      teacher_(std::move(teacher)),
+      rows_(wants("score") ? with_end(rows) : rows),
+      offsets_(rows_),
+      targets_(rows) {
+  for (const auto& [name, _, gradient] : options_.wanted) {
+    bool teaches = of_teacher.count(name) > 0;
+    if (!teaches && !of_token_stats.count(name) && !of_vocabulary.count(name) &&
+        !of_scalar_head.count(name)) {
+      fail("program: the engine does not make '" + name + "'");
+    }
+    if (teaches && !teacher_) {
+      fail("teacher: missing; the program asks for '" + name + "'");
+    }
+  }
+}
+
+bool Forward::wants(const std::string& name) const {
+  return std::any_of(options_.wanted.begin(), options_.wanted.end(), [&](const Wanted& w) {
+    return w.name == name;
+  });
+}
+
+Forward::Batch Forward::prepare(const MicroBatch& micro) const {
+  bool ends = wants("score");
+  Batch batch{pad(rows_, offsets_, {micro.rows, micro.length + (ends ? 1 : 0)}), {}, {}, {}, {}};
+  std::vector<int32_t> target, end;
+  int32_t at = 0;
+  for (int row : micro.rows) {
+    int count = rows_.lengths[row] - 1 - (ends ? 1 : 0);
+    for (int t = 0; t < count; t++) {
+      target.push_back(at++);
+      batch.place_T.push_back(targets_.target[row] + t);
+    }
+    if (ends) {
+      end.push_back(at++);
+    }
+  }
+  if (ends) {
+    batch.target_T = indices(target);
+    batch.end_R = indices(end);
+  }
+  bool teaches = std::any_of(options_.wanted.begin(), options_.wanted.end(), [](const Wanted& w) {
+    return of_teacher.count(w.name) > 0;
+  });
+  if (teaches && !batch.place_T.empty()) {
+    auto hidden = forward_hidden(*teacher_->model, teacher_->bound, batch.padded);
+    batch.teacher_TD = batch.target_T ? mx::take(hidden, *batch.target_T, 0) : hidden;
+    // Its layers' activations go before the student's come.
+    batch.teacher_TD->eval();
+  }
+  return batch;
+}
+
+Quantities Forward::make(const Model& model, const Bound& bound, const Batch& batch) const {
+  Quantities made;
+  auto none = mx::zeros({0}, mx::float32);
+  if (batch.padded.place_T.empty()) {
+    for (const auto& wanted : options_.wanted) {
+      made.insert_or_assign(wanted.name, none);
+    }
+    return made;
+  }
+  if ((wants("value") || wants("score")) && !bound.scalar_head) {
+    fail("adapter: neither it nor its model has a scalar head, so there is no value and no score");
+  }
+  auto hidden = forward_hidden(model, bound, batch.padded);
+  if (batch.end_R) {
+    made.insert_or_assign("score", times_scalar_head(mx::take(hidden, *batch.end_R, 0), bound));
+  }
+  if (batch.place_T.empty()) {
+    for (const auto& wanted : options_.wanted) {
+      made.emplace(wanted.name, none);
+    }
+    return made;
+  }
+  auto targets_T = batch.padded.targets_T;
+  if (batch.target_T) {
+    hidden = mx::take(hidden, *batch.target_T, 0);
+    targets_T = mx::take(targets_T, *batch.target_T, 0);
+  }
+  HeadOptions stats{.temperature = options_.temperature, .train_head = options_.train_head};
+  stats.gradient = false;
+  bool tokens = false;
+  for (const auto& wanted : options_.wanted) {
+    if (of_token_stats.count(wanted.name)) {
+      tokens = true;
+      stats.gradient |= wanted.gradient;
+      stats.entropy |= wanted.name == "entropy";
+      stats.entropy_gradient |= wanted.name == "entropy" && wanted.gradient;
+    } else if (wanted.name == "value") {
+      made.insert_or_assign("value", times_scalar_head(hidden, bound));
+    } else if (wanted.name != "score") {
+      const auto& head = model.head(bound.weights);
+      made.insert_or_assign(wanted.name, over_vocabulary(wanted, hidden, head, targets_T, batch));
+    }
+  }
+  if (tokens) {
+    const auto& head = model.head(bound.weights);
+    stats.chunk = head_chunk(head.shape(0), chunk_bytes());
+    stats.train_head &= stats.gradient;
+    auto of = token_stats(hidden, head, targets_T, stats);
+    made.insert_or_assign("logp", of.logp);
+    if (of.entropy) {
+      made.insert_or_assign("entropy", *of.entropy);
+    }
+  }
+  return made;
+}
+
+mx::array Forward::over_vocabulary(
+    const Wanted& wanted,
+    const mx::array& hidden_TD,
+    const mx::array& head,
+    const mx::array& targets_T,
+    const Batch& batch) const {
+  // Several arrays of a chunk's size live at once.
+  VocabularyOptions o{
+      head_chunk(head.shape(0), chunk_bytes() / 4), options_.train_head, wanted.gradient};
+  if (of_teacher.count(wanted.name)) {
+    auto teacher_VD = mx::astype(teacher_->model->head(teacher_->bound.weights), mx::float32);
+    auto teacher_TD = mx::astype(*batch.teacher_TD, mx::float32);
+    bool topk = wanted.name == "topkDivergence";
+    float temperature = option(wanted, "temperature");
+    float beta = option(wanted, topk ? "alpha" : "beta");
+    TopkOptions chosen;
+    if (topk) {
+      chosen = {
+          static_cast<int>(option(wanted, "k")), option(wanted, "tail") != 0, beta, temperature};
+    }
+    return atelier::over_vocabulary(
+        hidden_TD, head, o, [=](const mx::array& student_CV, int from, int to) {
+          // Only once the student's chunk is there: see chunks.h.
+          auto teacher_CV = logits_of(after(rows(teacher_TD, from, to), {student_CV}), teacher_VD);
+          return topk ? topk_divergence(student_CV, teacher_CV, chosen)
+                      : jsd(student_CV, teacher_CV, beta, temperature);
+        });
+  }
+  auto hidden = mx::astype(hidden_TD, mx::float32);
+  if (options_.temperature != 1.0f) {
+    hidden = hidden * mx::array(1.0f / options_.temperature);
+  }
+  if (wanted.name == "meanLogp") {
+    return atelier::over_vocabulary(
+        hidden, head, o, [](const mx::array& logits, int, int) { return mean_logp(logits); });
+  }
+  o.gradient = false;
+  auto value =
+      wanted.name == "correct"
+          ? atelier::over_vocabulary(
+                hidden,
+                head,
+                o,
+                [=](const mx::array& logits, int from, int to) {
+                  return is_correct(logits, rows(targets_T, from, to));
+                })
+          : atelier::over_vocabulary(hidden, head, o, [](const mx::array& logits, int, int) {
+              return log_sum_sq_probs(logits);
+            });
+  return mx::stop_gradient(value);
+}
+
+}  // namespace atelier

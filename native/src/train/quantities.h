@@ -1,0 +1,73 @@
+#pragma once
+
+#include "train/forward.h"
+
+#include <map>
+#include <optional>
+#include <string>
+
+namespace atelier {
+
+/** An engine quantity (shared/program, ENGINE_QUANTITIES) that is wanted of a forward pass. */
+struct Wanted {
+  std::string name;
+  std::map<std::string, double> options = {};
+  /** It will be differentiated. */
+  bool gradient = false;
+};
+
+/** Whose distribution a divergence is taken from. */
+struct Teacher {
+  std::shared_ptr<const Model> model;
+  Bound bound;
+};
+
+/** By name: [T] in the order of the micro-batch, but `score` [R], one a row of it. f32, lazy, differentiable. */
+using Quantities = std::map<std::string, mx::array>;
+
+struct QuantityOptions {
+  std::vector<Wanted> wanted;
+  /** Logits are divided by it, but those of divergences, which have their own. */
+  float temperature = 1.0f;
+  /** The head's weight gets a gradient too. */
+  bool train_head = false;
+};
+
+/**
+ * The rows of one request, and what is wanted of them.
+ * Throws invalid_argument where a quantity is unknown, or wants a teacher that is not there.
+ */
+class Forward {
+ public:
+  Forward(const Rows& rows, QuantityOptions options, std::optional<Teacher> teacher = {});
+
+  /** A micro-batch with what does not depend on what is trained. */
+  struct Batch {
+    PaddedBatch padded;
+    /** Each row's target and end positions among those of `padded`; absent where these are the targets alone. */
+    std::optional<mx::array> target_T, end_R;
+    std::optional<mx::array> teacher_TD;
+    /** Each target's place in the request's [T]. */
+    std::vector<int64_t> place_T;
+  };
+  Batch prepare(const MicroBatch& micro) const;
+
+  /** Throws invalid_argument where the scalar head is wanted and there is none. */
+  Quantities make(const Model& model, const Bound& bound, const Batch& batch) const;
+
+ private:
+  bool wants(const std::string& name) const;
+  mx::array over_vocabulary(
+      const Wanted& wanted,
+      const mx::array& hidden_TD,
+      const mx::array& head,
+      const mx::array& targets_T,
+      const Batch& batch) const;
+
+  QuantityOptions options_;
+  std::optional<Teacher> teacher_;
+  Rows rows_;
+  RowOffsets offsets_, targets_;
+};
+
+}  // namespace atelier
