@@ -1,10 +1,12 @@
 import { z } from 'zod';
-import { call } from '../rpc/verb';
+import { call, stream } from '../rpc/verb';
 import { Done, Empty, Id, Page } from './common';
 
 /** Which column plays which part. */
 export const Mapping = z.strictObject({
   prompt: z.string().optional(),
+  /** Text that the prompt is about, written after it (Alpaca's input). */
+  input: z.string().optional(),
   completion: z.string().optional(),
   /** The better and the worse answer of a pair. */
   chosen: z.string().optional(),
@@ -19,6 +21,8 @@ export type Mapping = z.infer<typeof Mapping>;
 
 export const DatasetType = z.enum([
   'messages',
+  'sharegpt',
+  'alpaca',
   'prompt-completion',
   'prompt-only',
   'preference',
@@ -33,25 +37,63 @@ export const Column = z.object({
   /** Share of rows that have a value, 0..1. */
   filled: z.number(),
   sample: z.string(),
+  /** It holds chat messages, of these keys: role and content, or ShareGPT's from and value. */
+  turns: z.enum(['role', 'from']).optional(),
+  /** Every value says yes or no: true, false, 0 or 1, also as text. */
+  rates: z.literal(true).optional(),
 });
 
-/** A row that cannot be used, by its line in the file (1-based). */
+/** A row that cannot be read, by its line in the file or its number in the data set (1-based). */
 export const RowProblem = z.object({ line: z.number().int(), message: z.string() });
+
+export const DropReason = z.enum([
+  'unreadable',
+  'missing',
+  'empty',
+  'too-long',
+  'duplicate',
+  'same-answers',
+  'other',
+]);
+export type DropReason = z.infer<typeof DropReason>;
+
+/** Rows that are not used, of one reason, and the first of them. */
+export const LeftOut = z.object({
+  reason: DropReason,
+  count: z.number().int(),
+  line: z.number().int(),
+  message: z.string(),
+});
+export type LeftOut = z.infer<typeof LeftOut>;
 
 export const Dataset = z.object({
   id: Id,
   name: z.string(),
-  source: z.enum(['bundled', 'added', 'uploaded']),
+  source: z.enum(['bundled', 'added', 'uploaded', 'hub']),
   path: z.string(),
+  /** Name of its kind of file; '' where that is not known. */
+  format: z.string(),
+  files: z.number().int(),
+  /** Which of the splits at its path it is; null where there are none. */
+  split: z.string().nullable(),
+  /** Where on the Hub it is from: repo:config. */
+  reference: z.string().nullable(),
   state: z.enum(['ready', 'offline', 'invalid']),
   reason: z.string().optional(),
+  /** So far, while it is read. */
   rows: z.number().int(),
+  /** Share that has been read, 0..1; null when all has been. Rows can be used meanwhile. */
+  indexing: z.number().nullable(),
   bytes: z.number(),
   columns: z.array(Column),
   type: DatasetType,
   /** Our guess of who plays which part. */
   suggestedMapping: Mapping,
+  /** Kinds of algorithm that the guess is enough for. */
+  fits: z.array(z.enum(['rollouts', 'examples', 'pairs', 'rated'])),
   problems: z.object({ count: z.number().int(), first: z.array(RowProblem) }),
+  /** What a person should know of it. */
+  notes: z.array(z.string()),
   description: z.string().optional(),
   /** Rows of it that are never trained on, where the data set says so itself. */
   heldOut: Id.nullable(),
@@ -65,7 +107,6 @@ export const PreviewRow = z.object({
   line: z.number().int(),
   /** Which answer of the row this is, where it has two or is rated. */
   part: z.enum(['better', 'worse', 'good', 'bad']).optional(),
-  text: z.string(),
   /** Pieces of the rendered text, one a token. */
   pieces: z.array(z.string()),
   ids: z.instanceof(Int32Array),
@@ -75,9 +116,61 @@ export const PreviewRow = z.object({
   problem: z.string().optional(),
 });
 
+/** A data set on the Hub, and what fetching it would bring. */
+export const HubListing = z.object({
+  repo: z.string(),
+  /** Commit that is read, so that all files are of one state. */
+  commit: z.string(),
+  configs: z.array(
+    z.object({
+      name: z.string(),
+      splits: z.array(
+        z.object({ name: z.string(), files: z.number().int(), bytes: z.number(), partial: z.boolean() }),
+      ),
+    }),
+  ),
+  freeBytes: z.number(),
+});
+export type HubListing = z.infer<typeof HubListing>;
+
+const bytesDone = { done: z.number(), total: z.number() };
+export const FetchItem = z.discriminatedUnion('kind', [
+  z.object({ kind: z.literal('progress'), ...bytesDone }),
+  z.object({ kind: z.literal('done'), datasets: z.array(Dataset) }),
+]);
+export type FetchItem = z.infer<typeof FetchItem>;
+
+/** What an algorithm would make of the first rows. */
+export const Statistics = z.object({
+  /** Rows that were looked at, of all. */
+  looked: z.number().int(),
+  total: z.number().int(),
+  used: z.number().int(),
+  left: z.array(LeftOut),
+  /** Tokens of the rows that are used, and of those that are too long. */
+  lengths: z.object({
+    mean: z.number(),
+    longest: z.number().int(),
+    /** Rows by length: bucket k holds [k * width, (k + 1) * width). */
+    width: z.number().int(),
+    counts: z.array(z.number().int()),
+  }),
+});
+export type Statistics = z.infer<typeof Statistics>;
+export const StatisticsItem = z.discriminatedUnion('kind', [
+  z.object({ kind: z.literal('progress'), ...bytesDone }),
+  z.object({ kind: z.literal('done'), statistics: Statistics }),
+]);
+export type StatisticsItem = z.infer<typeof StatisticsItem>;
+
 export const datasets = {
   list: call(Empty, z.array(Dataset)),
+  /** A file or a folder where it lies. Of a folder with splits each becomes a data set; answered is the first. */
   add: call(z.object({ path: z.string().min(1), name: z.string().max(120).optional() }), Dataset),
+  /** What `repo[:config[:split]]` names on the Hub, without fetching it. */
+  lookUp: call(z.object({ reference: z.string().min(1).max(300) }), HubListing),
+  /** Fetches it and adds a data set for each split. Goes on where it was cancelled or broke off. */
+  fetch: stream(z.object({ reference: z.string().min(1).max(300) }), FetchItem),
   remove: call(z.object({ id: Id }), Done),
   rows: call(
     z.object({ id: Id, ...Page }),
@@ -97,6 +190,17 @@ export const datasets = {
       ...Page,
     }),
     z.object({ total: z.number().int(), rows: z.array(PreviewRow) }),
+  ),
+  statistics: stream(
+    z.object({
+      id: Id,
+      model: Id,
+      mapping: Mapping,
+      algorithm: z.string(),
+      maxLength: z.number().int().positive().optional(),
+      dropDuplicates: z.boolean().default(false),
+    }),
+    StatisticsItem,
   ),
   /** A file from the page, in chunks of at most 512 KiB in order; end() checks and adds it. */
   uploadBegin: call(

@@ -25,6 +25,24 @@ export const RunReward = z.union(
 );
 export type RunReward = z.output<typeof RunReward>;
 
+const measured = z.number().int().min(1).max(4096).default(128);
+
+/** Another data set; or a part of the same one, never trained on. `rows`: at most so many are measured. */
+export const HeldOut = z.union(
+  [
+    z.strictObject({ dataset: Id, rows: measured }),
+    z.strictObject({
+      /** Below 1 a share of the rows, from 1 on their number. */
+      part: z.number().positive().max(1e9),
+      /** Which rows they are. */
+      seed: z.number().int().min(0).default(0),
+      rows: measured,
+    }),
+  ],
+  { error: 'must be { dataset: ..., rows: ... }, or { part: 0.1, seed: 0, rows: ... } of the same data' },
+);
+export type HeldOut = z.output<typeof HeldOut>;
+
 /** A model in a role beside the policy's; with what a run has taught it where `adapter` names one. */
 export const RoleModel = z.strictObject({ model: Id, adapter: AdapterRef.nullable().default(null) });
 export type RoleModel = z.output<typeof RoleModel>;
@@ -40,11 +58,10 @@ export const RunConfig = z
       .object({
         dataset: Id,
         mapping: Mapping.default({}),
+        /** Rows whose tokens stood in an earlier row are left out. */
+        dropDuplicates: z.boolean().default(false),
         /** Held-out rows, measured before the first and after the last step; null: none. */
-        heldOut: z
-          .object({ dataset: Id, rows: z.number().int().min(1).max(4096).default(128) })
-          .nullable()
-          .default(null),
+        heldOut: HeldOut.nullable().default(null),
       })
       .strict(),
     /** Empty where the algorithm needs none. */

@@ -10,6 +10,7 @@ type Role = keyof Mapping;
 const names: Record<Role, readonly string[]> = {
   messages: ['messages', 'conversations', 'conversation', 'chat', 'dialogue'],
   prompt: ['prompt', 'question', 'instruction', 'problem', 'query', 'input', 'user'],
+  input: ['input'],
   completion: ['completion', 'response', 'output', 'reply', 'assistant', 'chosen'],
   chosen: ['chosen', 'preferred', 'accepted', 'better'],
   rejected: ['rejected', 'dispreferred', 'worse'],
@@ -18,43 +19,72 @@ const names: Record<Role, readonly string[]> = {
   system: ['system', 'system_prompt'],
 };
 
-/** Our guess of who plays which part, and what kind of data that makes. Text to learn as it is is a completion. */
-export function suggestMapping(columns: Columns): { mapping: Mapping; type: z.infer<typeof DatasetType> } {
+interface Suggestion {
+  mapping: Mapping;
+  type: z.infer<typeof DatasetType>;
+}
+
+/**
+ * Our guess of who plays which part, and what kind of data that makes. One mapping serves every algorithm that the
+ * data can serve: each reads the roles it knows. Text to learn as it is is a completion.
+ */
+export function suggestMapping(columns: Columns): Suggestion {
   const find = (role: Role, fits: (column: Columns[number]) => boolean) =>
     names[role]
       .map((name) => columns.find((column) => column.name.toLowerCase() === name && fits(column)))
-      .find((column) => column !== undefined)?.name;
+      .find((column) => column !== undefined);
   const isText = (column: Columns[number]) => column.type === 'string' || column.type === 'mixed';
-  const isTextOrTurns = (column: Columns[number]) => isText(column) || column.type === 'array';
-  const messages = find('messages', (column) => column.type === 'array');
-  const prompt = find('prompt', isTextOrTurns);
-  const completion = find('completion', isTextOrTurns);
+  const isTextOrTurns = (column: Columns[number]) =>
+    isText(column) || column.type === 'array' || column.turns !== undefined;
+  const turns = find('messages', (column) => column.type === 'array');
+  const messages = turns?.name;
+  const prompt = find('prompt', isTextOrTurns)?.name;
+  const completion = find('completion', isTextOrTurns)?.name;
   const chosen = find('chosen', isTextOrTurns);
   const rejected = find('rejected', isTextOrTurns);
-  const label = find('label', (column) => column.type === 'boolean');
+  const label = find('label', (column) => column.type === 'boolean' || column.rates === true)?.name;
   const answer = find(
     'answer',
     (column) => column.type !== 'array' && column.type !== 'object' && column.name !== label,
-  );
-  const system = find('system', isText);
+  )?.name;
+  const system = find('system', isText)?.name;
+  // Alpaca: what the instruction is about
+  const input =
+    prompt?.toLowerCase() === 'instruction'
+      ? find('input', (column) => isText(column) || column.type === 'null')
+      : undefined;
+  const asked = prompt ? { prompt, ...(input ? { input: input.name } : {}) } : {};
   const rest = { ...(answer ? { answer } : {}), ...(system ? { system } : {}) };
   if (chosen && rejected) {
-    return {
-      mapping: { ...(prompt ? { prompt, completion: chosen } : {}), chosen, rejected, ...rest },
-      type: 'preference',
-    };
+    const pair = { chosen: chosen.name, rejected: rejected.name, ...rest };
+    // ShareGPT's pairs: the conversation so far, and two answers to it
+    const given = prompt ? asked : messages ? { prompt: messages } : null;
+    if (given) return { mapping: { ...given, completion: chosen.name, ...pair }, type: 'preference' };
+    const whole = chosen.type === 'array' ? { messages: chosen.name } : {};
+    return { mapping: { ...whole, ...pair }, type: 'preference' };
   }
   if (label && (messages ?? (prompt && completion))) {
-    const row = messages ? { messages } : { prompt, completion };
+    const row = messages ? { messages } : { ...asked, completion };
     return { mapping: { ...row, label, ...rest }, type: 'unpaired-preference' };
   }
-  if (messages) return { mapping: { messages, ...(answer ? { answer } : {}) }, type: 'messages' };
-  if (prompt && completion) return { mapping: { prompt, completion, ...rest }, type: 'prompt-completion' };
-  if (prompt) return { mapping: { prompt, ...rest }, type: 'prompt-only' };
+  if (messages) {
+    return { mapping: { messages, ...rest }, type: turns?.turns === 'from' ? 'sharegpt' : 'messages' };
+  }
+  if (prompt && completion) {
+    const alpaca = prompt.toLowerCase() === 'instruction';
+    return { mapping: { ...asked, completion, ...rest }, type: alpaca ? 'alpaca' : 'prompt-completion' };
+  }
+  if (prompt) return { mapping: { ...asked, ...rest }, type: 'prompt-only' };
   const text = columns.find((column) => column.name.toLowerCase() === 'text' && isText(column))?.name;
   if (text) return { mapping: { completion: text }, type: 'text' };
   return { mapping: {}, type: 'unknown' };
 }
+
+/** What the data can be used for with this mapping. */
+export const fitsOf = (mapping: Mapping): DataKind[] =>
+  kinds.filter((kind) => missingRole(mapping, kind) === null);
+
+const kinds: readonly DataKind[] = ['rollouts', 'examples', 'pairs', 'rated'];
 
 export interface MappedData {
   name: string;

@@ -1,96 +1,66 @@
-import type { z } from 'zod';
+import { createHash } from 'node:crypto';
 import type { DataKind } from '../../../shared/algorithms';
-import type { Mapping, RowProblem } from '../../../shared/contract/datasets';
+import type { DropReason, Mapping } from '../../../shared/contract/datasets';
 import { AtelierError } from '../../../shared/rpc/errors';
-import { commonPrefix, type ChatMessage, type ModelText } from '../text';
-import { answerOf, isGood, pairExamples, promptMessages, ratedExample, trainingExample } from './row-text';
+import { commonPrefix, type ModelText } from '../text';
+import { Dropped } from './dropped';
+import {
+  answerOf,
+  askedText,
+  isGood,
+  pairExamples,
+  promptMessages,
+  ratedExample,
+  trainingExample,
+} from './row-text';
+import { sequencesOf, type RowOf } from './rows';
 import type { DataRow } from './scan';
-
-/** A prompt to sample answers to. */
-export interface PromptRow {
-  line: number;
-  /** The prompt as the model sees it, template included. */
-  text: string;
-  ids: Int32Array;
-  answer: string | null;
-  messages: ChatMessage[];
-  row: Record<string, unknown>;
-}
-
-export interface Example {
-  text: string;
-  ids: Int32Array;
-  /** 1 where the token is learnt. */
-  lossMask: Uint8Array;
-}
-
-/** A row with its answer. */
-export interface ExampleRow extends Example {
-  line: number;
-}
-
-/** Two answers to one prompt, the better and the worse. */
-export interface PairRow {
-  line: number;
-  chosen: Example;
-  rejected: Example;
-}
-
-/** A row whose answer is good or bad. */
-export interface RatedRow extends ExampleRow {
-  good: boolean;
-}
-
-/** What a row becomes for each kind of algorithm. */
-export interface RowOf {
-  rollouts: PromptRow;
-  examples: ExampleRow;
-  pairs: PairRow;
-  rated: RatedRow;
-}
-
-export interface Prepared<T> {
-  rows: T[];
-  /** Rows that are left out, by line. */
-  problems: z.infer<typeof RowProblem>[];
-}
 
 export interface PrepareOptions {
   text: ModelText;
   mapping: Mapping;
   /** Rows with more tokens are left out and counted. */
   maxTokens?: number;
+  /** false: an example's prompt is learnt as well. */
+  completionOnly?: boolean;
+  /** Rows whose tokens stood in an earlier row are left out and counted. */
+  dropDuplicates?: boolean;
   signal?: AbortSignal;
 }
 
 const makers: { [K in DataKind]: (row: DataRow, options: PrepareOptions) => Promise<RowOf[K]> } = {
   async rollouts({ line, row }, { text, mapping }) {
     const messages = promptMessages(row, mapping);
-    return { line, ...(await text.prompt(messages)), answer: answerOf(row, mapping), messages, row };
+    const { ids } = await text.prompt(messages);
+    return { line, text: askedText(messages), ids, answer: answerOf(row, mapping), messages, row };
   },
-  async examples({ line, row }, { text, mapping }) {
-    return { line, ...(await text.example(trainingExample(row, mapping))) };
+  async examples({ line, row }, { text, mapping, completionOnly = true }) {
+    const { ids, lossMask } = await text.example(trainingExample(row, mapping));
+    return { line, ids, lossMask: completionOnly ? lossMask : lossMask.fill(1) };
   },
   async pairs({ line, row }, { text, mapping }) {
     const { chosen, rejected } = pairExamples(row, mapping);
-    const pair = { line, chosen: await text.example(chosen), rejected: await text.example(rejected) };
-    const start = Math.min(...[pair.chosen, pair.rejected].map(({ lossMask }) => lossMask.indexOf(1)));
-    const shared = commonPrefix(pair.chosen.ids, pair.rejected.ids);
-    if (shared === pair.chosen.ids.length && shared === pair.rejected.ids.length) {
-      throw new AtelierError('invalid_data', 'The two answers are the same: neither is the better');
+    const [better, worse] = await Promise.all([text.example(chosen), text.example(rejected)]);
+    const start = Math.min(better.lossMask.indexOf(1), worse.lossMask.indexOf(1));
+    const shared = commonPrefix(better.ids, worse.ids);
+    if (shared === better.ids.length && shared === worse.ids.length) {
+      throw dropped('same-answers', 'The two answers are the same: neither is the better');
     }
     if (shared < start) {
-      throw new AtelierError(
-        'invalid_data',
-        'The prompt is written differently before each of the two answers',
-      );
+      throw dropped('other', 'The prompt is written differently before each of the two answers');
     }
-    return pair;
+    const example = ({ ids, lossMask }: typeof better) => ({ ids, lossMask });
+    return { line, chosen: example(better), rejected: example(worse) };
   },
   async rated({ line, row }, { text, mapping }) {
-    return { line, good: isGood(row, mapping), ...(await text.example(ratedExample(row, mapping))) };
+    const good = isGood(row, mapping);
+    const { ids, lossMask } = await text.example(ratedExample(row, mapping));
+    return { line, good, ids, lossMask };
   },
 };
+
+const dropped = (reason: DropReason, message: string) =>
+  new AtelierError('invalid_data', message, undefined, { reason });
 
 /** A row as an algorithm takes it. @throws AtelierError where it cannot be one */
 export const makeRow = <K extends DataKind>(
@@ -99,37 +69,61 @@ export const makeRow = <K extends DataKind>(
   options: PrepareOptions,
 ): Promise<RowOf[K]> => makers[kind](row, options);
 
-const tokens = (made: RowOf[DataKind]): number =>
-  'chosen' in made ? Math.max(made.chosen.ids.length, made.rejected.ids.length) : made.ids.length;
-
 /** Rows under way at once: while some are rendered, others are tokenised. */
 const ROWS_AT_ONCE = 256;
 
-/** Rows as an algorithm takes them. A row that cannot be one is left out and told, never guessed at. */
+/** A row as an algorithm takes it, or why it is left out. */
+export type Made<Row> =
+  { line: number; left: null; row: Row } | { line: number; left: { reason: DropReason; message: string } };
+
+/** Rows as an algorithm takes them, in order. A row that cannot be one is told, never guessed at. */
+export async function* makeRows<K extends DataKind>(
+  kind: K,
+  rows: AsyncIterable<DataRow>,
+  options: PrepareOptions,
+): AsyncGenerator<Made<RowOf[K]>> {
+  const { maxTokens = Infinity, dropDuplicates = false, signal } = options;
+  const seen = new Set<number>();
+  const making = inOrder(rows, ROWS_AT_ONCE, async ({ line, row }): Promise<Made<RowOf[K]>> => {
+    try {
+      return { line, left: null, row: await makeRow(kind, { line, row }, options) };
+    } catch (error) {
+      if (!isRowError(error)) throw error;
+      return { line, left: { reason: reasonOf(error), message: error.message } };
+    }
+  });
+  for await (const made of making) {
+    signal?.throwIfAborted();
+    if (made.left) {
+      yield made;
+      continue;
+    }
+    const { line, row } = made;
+    const tokens = Math.max(...sequencesOf(row).map(({ length }) => length));
+    if (tokens > maxTokens) {
+      yield { line, left: { reason: 'too-long', message: tooLong(tokens, maxTokens) } };
+      continue;
+    }
+    const hash = dropDuplicates ? hashOf(sequencesOf(row)) : line;
+    if (dropDuplicates && seen.has(hash)) {
+      yield { line, left: { reason: 'duplicate', message: 'its tokens stand in an earlier row' } };
+      continue;
+    }
+    if (dropDuplicates) seen.add(hash);
+    yield made;
+  }
+}
+
+/** `makeRows`, all in memory. */
 export async function prepareRows<K extends DataKind>(
   kind: K,
   rows: AsyncIterable<DataRow>,
   options: PrepareOptions,
-): Promise<Prepared<RowOf[K]>> {
-  const { maxTokens = Infinity, signal } = options;
-  const prepared: Prepared<RowOf[K]> = { rows: [], problems: [] };
-  const made = inOrder(rows, ROWS_AT_ONCE, async (row) => {
-    try {
-      return { line: row.line, made: await makeRow(kind, row, options), problem: '' };
-    } catch (error) {
-      if (!isRowError(error)) throw error;
-      return { line: row.line, made: null, problem: error.message };
-    }
-  });
-  for await (const each of made) {
-    signal?.throwIfAborted();
-    if (each.made === null) {
-      prepared.problems.push({ line: each.line, message: each.problem });
-      continue;
-    }
-    const count = tokens(each.made);
-    if (count <= maxTokens) prepared.rows.push(each.made);
-    else prepared.problems.push({ line: each.line, message: tooLong(count, maxTokens) });
+): Promise<{ rows: RowOf[K][]; dropped: Dropped }> {
+  const prepared = { rows: [] as RowOf[K][], dropped: new Dropped() };
+  for await (const made of makeRows(kind, rows, options)) {
+    if (made.left) prepared.dropped.add(made.left.reason, made.line, made.left.message);
+    else prepared.rows.push(made.row);
   }
   return prepared;
 }
@@ -151,6 +145,14 @@ async function* inOrder<T, R>(
   for (const result of running) yield await result;
 }
 
+/** 52 bits: two of ten million different rows are taken for one in one case of a hundred. */
+function hashOf(sequences: readonly Int32Array[]): number {
+  const hash = createHash('sha256');
+  for (const ids of sequences) hash.update(Int32Array.of(ids.length)).update(ids);
+  const digest = hash.digest();
+  return digest.readUInt32LE(0) * 2 ** 20 + (digest.readUInt32LE(4) >>> 12);
+}
+
 /**
  * Whether a single row can be to blame. A template that overran its budget is not a row's fault: it would overrun
  * on each of them, at seconds a row.
@@ -159,6 +161,8 @@ export function isRowError(error: unknown): error is AtelierError {
   if (!(error instanceof AtelierError) || error.details?.['overrun'] === true) return false;
   return error.code === 'invalid_data' || error.code === 'template_failed';
 }
+
+const reasonOf = (error: AtelierError) => (error.details?.['reason'] as DropReason | undefined) ?? 'other';
 
 export const tooLong = (tokens: number, limit: number) =>
   `${tokens} tokens, more than the limit of ${limit}: it is left out`;

@@ -2,7 +2,8 @@ import type { z } from 'zod';
 import { algorithmByKey, dataKindOf, type DataKind } from '../../../shared/algorithms';
 import type { PreviewRow } from '../../../shared/contract/datasets';
 import { AtelierError } from '../../../shared/rpc/errors';
-import { isRowError, makeRow, tooLong, type Example, type PrepareOptions } from './prepare';
+import { isRowError, makeRow, tooLong, type PrepareOptions } from './prepare';
+import type { Example } from './rows';
 import type { DataRow } from './scan';
 
 export type Preview = z.infer<typeof PreviewRow>;
@@ -23,7 +24,7 @@ export async function previewRow(row: DataRow, use: DataKind, options: PrepareOp
     return await Promise.all(parts.map((part) => shown(row.line, part, options)));
   } catch (error) {
     if (!isRowError(error)) throw error;
-    const empty = { text: '', pieces: [], ids: new Int32Array(0), lossMask: new Uint8Array(0) };
+    const empty = { pieces: [], ids: new Int32Array(0), lossMask: new Uint8Array(0) };
     return [{ line: row.line, ...empty, truncated: false, problem: error.message }];
   }
 }
@@ -32,8 +33,8 @@ type Part = Example & { part?: Preview['part'] };
 
 async function partsOf(row: DataRow, use: DataKind, options: PrepareOptions): Promise<Part[]> {
   if (use === 'rollouts') {
-    const prompt = await makeRow(use, row, options);
-    return [{ ...prompt, lossMask: new Uint8Array(prompt.ids.length) }];
+    const { ids } = await makeRow(use, row, options);
+    return [{ ids, lossMask: new Uint8Array(ids.length) }];
   }
   if (use === 'pairs') {
     const { chosen, rejected } = await makeRow(use, row, options);
@@ -49,17 +50,12 @@ async function partsOf(row: DataRow, use: DataKind, options: PrepareOptions): Pr
   return [await makeRow(use, row, options)];
 }
 
-async function shown(
-  line: number,
-  { text, ids, lossMask, part }: Part,
-  options: PrepareOptions,
-): Promise<Preview> {
+async function shown(line: number, { ids, lossMask, part }: Part, options: PrepareOptions): Promise<Preview> {
   const limit = options.maxTokens ?? Infinity;
   const some = ids.slice(0, limit);
   return {
     line,
     ...(part ? { part } : {}),
-    text,
     pieces: await options.text.pieces(some),
     ids: some,
     lossMask: lossMask.slice(0, limit),

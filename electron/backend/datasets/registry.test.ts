@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { Roots } from '../places';
 import { tinyText } from '../text/testing';
-import { prepareRows } from './prepare';
+import { pieces, prepared } from './testing';
 import { DatasetRegistry } from './registry';
 
 let base: string;
@@ -106,7 +106,8 @@ describe('what a file holds', () => {
   test.each([
     ['empty.jsonl', '', /has no row: the file is empty/],
     ['bad.jsonl', 'nothing\nhere', /no usable row: line 1: not JSON/],
-    ['rows.csv', 'a,b', /not a data file that can be read/],
+    ['rows.csv', 'a,b', /has no row/],
+    ['rows.txt', 'a', /not a data file that can be read/],
   ])('%s is refused with its reason', async (name, text, reason) => {
     await expect(registry.add({ path: await file(name, text) })).rejects.toThrow(reason);
     expect(await registry.list()).toEqual([]);
@@ -159,14 +160,15 @@ describe('rows for a run', () => {
     ]);
     const { id } = await registry.add({ path });
     const { rows, mapping } = await registry.open(id, { prompt: 'q', answer: 'a', system: 's' }, 'rollouts');
-    const prepared = await prepareRows('rollouts', rows, { text, mapping, maxTokens: 150 });
-    expect(prepared.rows.map(({ line, answer }) => [line, answer])).toEqual([
+    const found = await prepared('rollouts', rows, { text, mapping, maxTokens: 150 });
+    expect(found.rows.map(({ line, answer }) => [line, answer])).toEqual([
       [1, '7'],
       [4, null],
     ]);
-    expect(prepared.rows[1]!.text).toContain('Be brief.');
-    expect(prepared.rows[0]!.text.endsWith('<|im_start|>assistant\n')).toBe(true);
-    expect(prepared.problems).toMatchObject([
+    expect(found.rows[0]!.text).toBe('Hi');
+    expect(await pieces(text, found.rows[1]!.ids)).toContain('Be brief.');
+    expect(await pieces(text, found.rows[0]!.ids)).toMatch(/<\|im_start\|>assistant\n$/);
+    expect(found.problems).toMatchObject([
       { line: 2, message: '"q" holds no text' },
       { line: 3, message: expect.stringMatching(/more than the limit of 150/) as string },
     ]);
@@ -182,12 +184,12 @@ describe('rows for a run', () => {
       path: await file('x.jsonl', [{ conversations }, { conversations: [] }]),
     });
     const learnt = await registry.open(id, {}, 'examples');
-    const examples = await prepareRows('examples', learnt.rows, { text, mapping: learnt.mapping });
-    expect(examples.rows[0]!.text).toContain('<|im_start|>assistant\nHello<|im_end|>');
+    const examples = await prepared('examples', learnt.rows, { text, mapping: learnt.mapping });
+    expect(await pieces(text, examples.rows[0]!.ids)).toContain('<|im_start|>assistant\nHello<|im_end|>');
     expect(examples.problems).toMatchObject([{ line: 2 }]);
     const asked = await registry.open(id, {}, 'rollouts');
-    const prompts = await prepareRows('rollouts', asked.rows, { text, mapping: asked.mapping });
-    expect(prompts.rows[0]!.text).not.toContain('Hello<');
+    const prompts = await prepared('rollouts', asked.rows, { text, mapping: asked.mapping });
+    expect(await pieces(text, prompts.rows[0]!.ids)).not.toContain('Hello<');
   });
 
   test('the preview is what the model sees', async () => {
@@ -198,7 +200,9 @@ describe('rows for a run', () => {
     const page = { id, mapping: {}, offset: 0, limit: 10 };
     const sft = await registry.preview({ ...page, algorithm: 'sft' }, text);
     const row = sft.rows[0]!;
-    expect(row.pieces.join('')).toBe(row.text);
+    expect(row.pieces.join('')).toContain(
+      '<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\nYo<|im_end|>',
+    );
     expect(row.pieces.filter((_, index) => row.lossMask[index]).join('')).toBe('Yo<|im_end|>');
     expect(sft.rows[1]).toMatchObject({ line: 2, problem: '"completion" holds no text' });
     const grpo = await registry.preview({ ...page, algorithm: 'grpo', maxLength: 5 }, text);

@@ -1,24 +1,32 @@
-import { mkdir, realpath, rm, stat } from 'node:fs/promises';
-import { basename, extname, join } from 'node:path';
+import { mkdir, realpath, rm } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
 import { z } from 'zod';
 import type { DataKind } from '../../../shared/algorithms';
 import { Id } from '../../../shared/contract/common';
-import type { Dataset, Mapping } from '../../../shared/contract/datasets';
+import type { Dataset, FetchItem, HubListing, Mapping, Statistics } from '../../../shared/contract/datasets';
 import { AtelierError } from '../../../shared/rpc/errors';
 import { makeId, RegistryFile, type Roots } from '../places';
-import { readJson, replaceFile } from '../store';
+import { readJson } from '../store';
 import type { ModelText } from '../text';
-import { formatOf } from './formats';
-import { resolveMapping } from './mapping';
-import { previewRow, dataUse, type Preview } from './preview';
-import { readRows, scan, Scan, type DataRow } from './scan';
-import { Uploads } from './uploads';
+import { clipRow } from './clip';
+import { Hub } from './hub';
+import { fitsOf, resolveMapping, suggestMapping } from './mapping';
+import { dataUse, previewRow, type Preview } from './preview';
+import { RowFile } from './row-file';
+import { noteOfColumns, readRows, type DataRow, type Scan } from './scan';
+import { ScanStore, type Indexed } from './scan-store';
+import { findParts, type DataPart } from './source';
+import { STATISTICS_ROWS, statisticsOf } from './statistics';
+import { endingOf, Uploads } from './uploads';
 
 const Entry = z.object({
   id: Id,
   name: z.string(),
-  source: z.enum(['added', 'uploaded']),
+  source: z.enum(['added', 'uploaded', 'hub']),
   path: z.string(),
+  named: z.string().optional(),
+  split: z.string().nullable().default(null),
+  reference: z.string().nullable().default(null),
   addedAt: z.number(),
 });
 type Entry = z.infer<typeof Entry>;
@@ -32,8 +40,9 @@ const Bundled = z.object({
   suggestedReward: Id.nullable(),
 });
 
-type Known = (Entry | (z.infer<typeof Bundled> & { source: 'bundled'; path: string; addedAt: number })) & {
-  path: string;
+type Known = Omit<Entry, 'source'> & {
+  source: Entry['source'] | 'bundled';
+  bundled: z.infer<typeof Bundled> | null;
 };
 
 export interface DatasetOptions {
@@ -44,70 +53,68 @@ export interface DatasetOptions {
   roots: Roots;
 }
 
-/** Data sets by id: those that come with the app, files added in place, and files uploaded. */
+/** Data sets by id: those that come with the app, those added in place, uploaded, and fetched from the Hub. */
 export class DatasetRegistry {
   readonly #entries: RegistryFile<Entry>;
   readonly #folder: string;
   readonly #uploads: Uploads;
-  readonly #scans = new Map<string, Promise<Scan>>();
+  readonly #scans: ScanStore;
+  readonly #hub: Hub;
 
   constructor(private readonly options: DatasetOptions) {
     this.#folder = join(options.home, 'datasets');
     this.#entries = new RegistryFile(join(options.home, 'datasets.json'), Entry);
     this.#uploads = new Uploads(join(this.#folder, 'uploads'));
+    this.#scans = new ScanStore(this.#folder);
+    this.#hub = new Hub(join(this.#folder, 'hub'));
   }
 
   async list(): Promise<Dataset[]> {
-    return Promise.all((await this.#known()).map((known) => this.#describe(known)));
+    const all = await this.#known();
+    return Promise.all(all.map((known) => this.#describe(known, all)));
   }
 
   async get(id: string): Promise<Dataset> {
-    return this.#describe(await this.#find(id));
+    const all = await this.#known();
+    return this.#describe(find(all, id), all);
   }
 
-  /** A file where it lies. */
+  /** A file or a folder where it lies. Each split of it becomes a data set; answered is the first, train's. */
   async add({ path, name }: { path: string; name?: string | undefined }): Promise<Dataset> {
     const real = await this.options.roots.resolve(path);
-    formatOf(real);
-    const found = await stat(real);
-    if (!found.isFile()) {
-      const what = found.isDirectory() ? 'is a folder' : 'is a pipe or a device';
-      throw new AtelierError('invalid_input', `${path} ${what}; a data set is one file.`, undefined, {
-        path: 'path',
-      });
-    }
     for (const known of await this.#known()) {
-      if (known.source !== 'bundled' && (await realpath(known.path).catch(() => known.path)) === real) {
-        return this.#describe(known);
+      if (known.source === 'added' && (await realpath(known.path).catch(() => known.path)) === real) {
+        return this.get(known.id);
       }
     }
-    usable(await scan(real), basename(real));
-    return this.#register({ name: name ?? bare(real), source: 'added', path: real });
+    const parts = await findParts(real, path);
+    const named = basename(path) === basename(real) ? {} : { named: basename(path) };
+    const [first] = await this.#register(parts, {
+      name: name ?? bare(path),
+      source: 'added',
+      path: real,
+      ...named,
+    });
+    return first!;
   }
 
-  /** Forgets a data set. An added file stays; an uploaded one is deleted. */
+  /** Forgets a data set. An added one's files stay; those of our own are deleted. */
   async remove(id: string): Promise<void> {
-    const known = await this.#find(id);
+    const all = await this.#known();
+    const known = find(all, id);
     if (known.source === 'bundled') {
       throw new AtelierError('forbidden', `"${known.name}" comes with the app and cannot be removed.`);
     }
     await this.#entries.update((entries) => entries.filter((entry) => entry.id !== id));
-    if (known.source === 'uploaded') await rm(known.path, { force: true });
-    this.#scans.delete(id);
-    await rm(this.#scanFile(id), { force: true });
+    await this.#scans.remove(id);
+    if (known.source !== 'added') await rm(known.path, { recursive: true, force: true });
   }
 
-  async rows({
-    id,
-    offset,
-    limit,
-  }: {
-    id: string;
-    offset: number;
-    limit: number;
-  }): Promise<{ total: number; rows: DataRow[] }> {
-    const { known, found } = await this.#ready(id);
-    return { total: found.rows, rows: await take(readRows(known.path, found.places, offset), limit) };
+  async rows({ id, offset, limit }: { id: string; offset: number; limit: number }) {
+    const { indexed } = await this.#ready(id);
+    const { files, found } = indexed;
+    const rows = await take(readRows(files, found.places, offset), limit);
+    return { total: found.rows, rows: rows.map(({ line, row }) => ({ line, row: clipRow(row) })) };
   }
 
   /** Rows as the model sees them under an algorithm. */
@@ -135,6 +142,33 @@ export class DatasetRegistry {
     return { total, rows: shown };
   }
 
+  /** What an algorithm would make of the first rows. */
+  async statistics(
+    input: {
+      id: string;
+      mapping: Mapping;
+      algorithm: string;
+      maxLength?: number | undefined;
+      dropDuplicates: boolean;
+    },
+    text: ModelText,
+    signal: AbortSignal,
+    onProgress: (looked: number, of: number) => void,
+  ): Promise<Statistics> {
+    const use = dataUse(input.algorithm);
+    const { mapping, rows, total } = await this.open(input.id, input.mapping, use);
+    const most = Math.min(total, STATISTICS_ROWS);
+    const options = {
+      text,
+      mapping,
+      dropDuplicates: input.dropDuplicates,
+      signal,
+      ...(input.maxLength === undefined ? {} : { maxTokens: input.maxLength }),
+    };
+    const found = await statisticsOf(use, first(rows, most), options, (looked) => onProgress(looked, most));
+    return { ...found, total };
+  }
+
   /** All usable rows with the mapping that fits them. Throws where a mapped column is not there. */
   async open(
     id: string,
@@ -142,10 +176,39 @@ export class DatasetRegistry {
     use: DataKind,
     from = 0,
   ): Promise<{ dataset: Dataset; mapping: Mapping; total: number; rows: AsyncGenerator<DataRow> }> {
-    const { known, found } = await this.#ready(id);
-    const dataset = await this.#describe(known);
+    const { known, all, indexed } = await this.#ready(id);
+    const dataset = await this.#describe(known, all);
     const mapping = resolveMapping(dataset, chosen, use);
-    return { dataset, mapping, total: found.rows, rows: readRows(known.path, found.places, from) };
+    const { files, found } = indexed;
+    return { dataset, mapping, total: found.rows, rows: readRows(files, found.places, from) };
+  }
+
+  /** For rows that may be more than memory holds. */
+  rowFile<T>(): RowFile<T> {
+    return new RowFile(join(this.#folder, 'prepared'));
+  }
+
+  /** Waits until all of it has been read once. */
+  async whole(id: string): Promise<Pick<Scan, 'rows' | 'problems'>> {
+    return (await this.#ready(id)).indexed.done;
+  }
+
+  lookUp(reference: string, signal: AbortSignal): Promise<HubListing> {
+    return this.#hub.lookUp(reference, signal);
+  }
+
+  /** Fetches a data set from the Hub and adds its splits. */
+  async *fetch(reference: string, signal: AbortSignal): AsyncGenerator<FetchItem> {
+    const { splits, name, origin } = yield* this.#hub.fetch(reference, signal);
+    const all = await this.#known();
+    for (const { split, folder } of splits) {
+      if (all.some(({ path }) => path === folder)) continue;
+      const parts = (await findParts(folder)).map((part) => ({ ...part, split }));
+      await this.#register(parts, { name, source: 'hub', path: folder, reference: origin });
+    }
+    const now = await this.#known();
+    const fetched = now.filter(({ path }) => splits.some(({ folder }) => folder === path));
+    yield { kind: 'done', datasets: await Promise.all(fetched.map((known) => this.#describe(known, now))) };
   }
 
   uploadBegin({ name, bytes }: { name: string; bytes: number }): Promise<string> {
@@ -166,50 +229,89 @@ export class DatasetRegistry {
 
   async uploadEnd({ upload }: { upload: string }): Promise<Dataset> {
     const files = join(this.#folder, 'files');
-    const { path, name } = await this.#uploads.end(upload, async (part, given) => {
-      usable(await scan(part), given);
+    const { path, given } = await this.#uploads.end(upload, async (given) => {
       await mkdir(files, { recursive: true });
-      const to = join(files, `${upload}${extname(part)}`);
-      return { path: to, value: { path: to, name: bare(given) } };
+      const path = join(files, `${upload}${endingOf(given)}`);
+      return { path, value: { path, given } };
     });
-    return this.#register({ name, source: 'uploaded', path });
+    try {
+      const parts = await findParts(path);
+      const [added] = await this.#register(parts, { name: bare(given), source: 'uploaded', path }, given);
+      return added!;
+    } catch (error) {
+      await rm(path, { force: true });
+      throw error;
+    }
   }
 
-  async #register(made: Pick<Entry, 'name' | 'source' | 'path'>): Promise<Dataset> {
+  /** Adds parts of a path, train's first. @throws AtelierError, and adds none, where one has no usable row */
+  async #register(
+    parts: readonly DataPart[],
+    made: Pick<Entry, 'name' | 'source' | 'path'> & Partial<Pick<Entry, 'named' | 'reference'>>,
+    called = basename(made.path),
+  ): Promise<Dataset[]> {
     const taken = new Set((await this.#known()).map((known) => known.id));
-    let id = '';
+    const added = parts
+      .toSorted((a, b) => Number(b.split === 'train') - Number(a.split === 'train'))
+      .map(({ split }): Entry => {
+        const name = split === null ? made.name : `${made.name} (${split})`;
+        const id = makeId(name, taken, 'dataset');
+        taken.add(id);
+        return { reference: null, ...made, id, name, split, addedAt: Date.now() };
+      });
+    try {
+      for (const entry of added) await this.#requireRows(entry, called);
+    } catch (error) {
+      for (const entry of added) await this.#scans.remove(entry.id);
+      throw error;
+    }
     await this.#entries.update((entries) => {
-      for (const entry of entries) taken.add(entry.id);
-      id = makeId(made.name, taken, 'dataset');
-      return [...entries, { id, ...made, addedAt: Date.now() }];
+      const now = new Set(entries.map(({ id }) => id));
+      for (const entry of added) {
+        // another was added meanwhile
+        if (now.has(entry.id)) entry.id = makeId(entry.name, new Set([...now, ...taken]), 'dataset');
+        now.add(entry.id);
+      }
+      return [...entries, ...added];
     });
-    return this.get(id);
+    return Promise.all(added.map(({ id }) => this.get(id)));
+  }
+
+  async #requireRows(location: Entry, called: string): Promise<void> {
+    const indexed = await this.#scans.get(locationOf(location));
+    await indexed.usable;
+    const { found, files } = indexed;
+    if (found.rows > 0) return;
+    throw new AtelierError('invalid_data', `"${called}" has ${noRows(found.problems)}.`, files.format.hint, {
+      problems: found.problems,
+    });
   }
 
   async #known(): Promise<Known[]> {
     const index = await readJson(join(this.options.bundled, 'index.json')).catch(() => []);
     const shipped = z.array(Bundled).parse(index);
     return [
-      ...(await this.#entries.read()),
+      ...(await this.#entries.read()).map((entry) => ({ ...entry, bundled: null })),
       ...shipped.map((entry) => ({
-        ...entry,
+        id: entry.id,
+        name: entry.name,
         source: 'bundled' as const,
         path: join(this.options.bundled, `${entry.id}.jsonl`),
+        split: null,
+        reference: null,
         addedAt: 0,
+        bundled: entry,
       })),
     ];
   }
 
-  async #find(id: string): Promise<Known> {
-    const known = (await this.#known()).find((entry) => entry.id === id);
-    if (known) return known;
-    throw new AtelierError('not_found', `There is no data set "${id}".`);
-  }
-
-  async #ready(id: string): Promise<{ known: Known; found: Scan }> {
-    const known = await this.#find(id);
+  async #ready(id: string): Promise<{ known: Known; all: Known[]; indexed: Indexed }> {
+    const all = await this.#known();
+    const known = find(all, id);
     try {
-      return { known, found: await this.#scan(known) };
+      const indexed = await this.#scans.get(locationOf(known));
+      await indexed.usable;
+      return { known, all, indexed };
     } catch (error) {
       if (error instanceof AtelierError) throw error;
       throw new AtelierError(
@@ -219,73 +321,98 @@ export class DatasetRegistry {
     }
   }
 
-  async #describe(known: Known): Promise<Dataset> {
+  async #describe(known: Known, all: readonly Known[]): Promise<Dataset> {
     const shared = {
       id: known.id,
       name: known.name,
       source: known.source,
       path: known.path,
-      heldOut: known.source === 'bundled' ? known.heldOut : null,
-      suggestedReward: known.source === 'bundled' ? known.suggestedReward : null,
-      ...(known.source === 'bundled' ? { description: known.description } : {}),
+      split: known.split,
+      reference: known.reference,
+      heldOut: known.bundled ? known.bundled.heldOut : heldOutOf(known, all),
+      suggestedReward: known.bundled?.suggestedReward ?? null,
+      ...(known.bundled ? { description: known.bundled.description } : {}),
       addedAt: known.addedAt,
     };
     try {
-      const { bytes, rows, columns, type, suggestedMapping, problems } = await this.#scan(known);
-      const found = { bytes, rows, columns, type, suggestedMapping, problems };
+      const indexed = await this.#scans.get(locationOf(known));
+      await indexed.usable;
+      const { rows, columns, problems } = indexed.found;
+      const { mapping, type } = suggestMapping(columns);
+      const found = {
+        format: indexed.files.format.name,
+        files: indexed.files.paths.length,
+        bytes: indexed.stamps.reduce((sum, { bytes }) => sum + bytes, 0),
+        rows,
+        indexing: indexed.share,
+        columns,
+        type,
+        suggestedMapping: mapping,
+        fits: fitsOf(mapping),
+        problems,
+        notes: noteOfColumns(indexed.found),
+      };
       if (rows > 0) return { ...shared, ...found, state: 'ready' };
       return { ...shared, ...found, state: 'invalid', reason: noRows(problems) };
     } catch (error) {
-      const empty = { bytes: 0, rows: 0, columns: [], type: 'unknown' as const, suggestedMapping: {} };
       const reason = error instanceof Error ? error.message : String(error);
-      return { ...shared, ...empty, problems: { count: 0, first: [] }, state: 'offline', reason };
+      const state = error instanceof AtelierError ? 'invalid' : 'offline';
+      return { ...shared, ...nothing, state, reason };
     }
   }
+}
 
-  /** What the last scan found, from memory or disk; a file that has changed since is scanned again. */
-  async #scan(known: Known): Promise<Scan> {
-    const { size, mtimeMs } = await stat(known.path);
-    const fresh = (found: Scan | null) => found?.bytes === size && found.mtimeMs === mtimeMs;
-    const kept = await this.#scans.get(known.id)?.catch(() => null);
-    if (kept && fresh(kept)) return kept;
-    const running = this.#load(known, fresh);
-    this.#scans.set(known.id, running);
-    return running;
-  }
+const nothing = {
+  format: '',
+  files: 0,
+  bytes: 0,
+  rows: 0,
+  indexing: null,
+  columns: [],
+  type: 'unknown' as const,
+  suggestedMapping: {},
+  fits: [],
+  problems: { count: 0, first: [] },
+  notes: [],
+};
 
-  async #load(known: Known, fresh: (found: Scan | null) => boolean): Promise<Scan> {
-    const stored = Scan.safeParse(await readJson(this.#scanFile(known.id)).catch(() => null));
-    if (stored.success && fresh(stored.data)) return stored.data;
-    const found = await scan(known.path);
-    try {
-      await mkdir(join(this.#folder, 'scans'), { recursive: true });
-      await replaceFile(this.#scanFile(known.id), JSON.stringify(found));
-    } catch {
-      // kept to save time only: on a full disk the data can still be read
-    }
-    return found;
-  }
+function find(all: readonly Known[], id: string): Known {
+  const known = all.find((entry) => entry.id === id);
+  if (known) return known;
+  throw new AtelierError('not_found', `There is no data set "${id}".`);
+}
 
-  #scanFile(id: string): string {
-    return join(this.#folder, 'scans', `${id}.json`);
-  }
+/** Each split from the Hub has a folder of its own. */
+const locationOf = ({
+  id,
+  path,
+  named,
+  split,
+  source,
+}: Pick<Known, 'id' | 'path' | 'named' | 'split' | 'source'>) => ({
+  id,
+  path,
+  named,
+  split: source === 'hub' ? null : split,
+});
+
+/** What lies beside a split to train on, made to measure with. */
+function heldOutOf(known: Known, all: readonly Known[]): string | null {
+  if (known.split !== 'train') return null;
+  const together = ({ source, path }: Known) => (source === 'hub' ? dirname(path) : path);
+  const beside = (name: string) =>
+    all.find((other) => together(other) === together(known) && other.split === name)?.id;
+  return beside('test') ?? beside('validation') ?? null;
 }
 
 function bare(path: string): string {
-  return basename(path, extname(path)).slice(0, 120) || 'data';
+  const name = basename(path);
+  return name.slice(0, name.length - endingOf(name).length).slice(0, 120) || 'data';
 }
 
 function noRows(problems: Scan['problems']): string {
-  const first = problems.first[0];
-  return first ? `no usable row: line ${first.line}: ${first.message}` : 'no row: the file is empty';
-}
-
-function usable(found: Scan, name: string): void {
-  if (found.rows > 0) return;
-  const hint = 'Each line is a row of its own: one JSON object, {"column": value}, as UTF-8 text.';
-  throw new AtelierError('invalid_data', `"${name}" has ${noRows(found.problems)}.`, hint, {
-    problems: found.problems,
-  });
+  const one = problems.first[0];
+  return one ? `no usable row: line ${one.line}: ${one.message}` : 'no row: the file is empty';
 }
 
 async function take<T>(rows: AsyncGenerator<T>, limit: number): Promise<T[]> {
@@ -295,4 +422,13 @@ async function take<T>(rows: AsyncGenerator<T>, limit: number): Promise<T[]> {
     if (taken.length >= limit) break;
   }
   return taken;
+}
+
+/** The first rows of many. */
+export async function* first<T>(rows: AsyncIterable<T>, limit = Infinity): AsyncGenerator<T> {
+  let count = 0;
+  for await (const row of rows) {
+    if (count++ >= limit) return;
+    yield row;
+  }
 }

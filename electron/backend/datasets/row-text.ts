@@ -1,4 +1,4 @@
-import type { Mapping } from '../../../shared/contract/datasets';
+import type { DropReason, Mapping } from '../../../shared/contract/datasets';
 import { AtelierError } from '../../../shared/rpc/errors';
 import type { ChatMessage, TextExample } from '../text';
 
@@ -7,7 +7,20 @@ type Row = Record<string, unknown>;
 /** The conversation that a prompt is: what stands before the answer. */
 export function promptMessages(row: Row, mapping: Mapping): ChatMessage[] {
   if (mapping.messages) return conversation(row, mapping).prompt;
-  return withSystem(turns(row, mapping.prompt!, 'user'), row, mapping);
+  const asked = turns(row, mapping.prompt!, 'user');
+  const input = mapping.input === undefined ? null : row[mapping.input];
+  if (typeof input === 'string' && input !== '' && asked.length === 1) {
+    return withSystem([{ role: 'user', content: `${String(asked[0]!.content)}\n\n${input}` }], row, mapping);
+  }
+  return withSystem(asked, row, mapping);
+}
+
+/** What the person asked, for people to read: the last user message. */
+export function askedText(messages: readonly ChatMessage[]): string {
+  const content = messages.findLast((message) => message.role === 'user')?.content;
+  return typeof content === 'string'
+    ? content
+    : messages.map((message) => String(message.content)).join('\n');
 }
 
 /** What is learnt from the row. */
@@ -33,7 +46,9 @@ export function ratedExample(row: Row, mapping: Mapping): TextExample {
 /** The better and the worse answer to one prompt. */
 export function pairExamples(row: Row, mapping: Mapping): { chosen: TextExample; rejected: TextExample } {
   const [chosen, rejected] = [mapping.chosen!, mapping.rejected!].map((column) =>
-    turns(row, column, 'assistant'),
+    mapping.prompt
+      ? turns(row, column, 'assistant')
+      : (transcript(row, column) ?? turns(row, column, 'assistant')),
   ) as [ChatMessage[], ChatMessage[]];
   const given = mapping.prompt ? promptMessages(row, mapping) : null;
   const shared = given ? 0 : sharedTurns(chosen, rejected);
@@ -95,9 +110,23 @@ function conversation(row: Row, mapping: Mapping): { prompt: ChatMessage[]; answ
   return { prompt: withSystem(all.slice(0, end), row, mapping), answer: all.slice(end) };
 }
 
-/** A column that holds text, as one turn of `role`, or turns. */
+/** A column that holds text, as one turn of `role`, or a message or a list of them. */
 function turns(row: Row, column: string, role: 'user' | 'assistant'): ChatMessage[] {
-  return Array.isArray(row[column]) ? messages(row, column) : [{ role, content: text(row, column) }];
+  const value = row[column];
+  return typeof value === 'object' && value !== null
+    ? messages(row, column)
+    : [{ role, content: text(row, column) }];
+}
+
+/** A conversation written as text, as in Anthropic's hh-rlhf: "Human: …", a blank line, "Assistant: …". */
+function transcript(row: Row, column: string): ChatMessage[] | null {
+  const value = row[column];
+  if (typeof value !== 'string' || !/^\s*Human: /.test(value)) return null;
+  const parts = `\n\n${value.trim()}`.split(/\n\n(Human|Assistant):/).slice(1);
+  return Array.from({ length: parts.length / 2 }, (_, k) => ({
+    role: parts[2 * k] === 'Human' ? 'user' : 'assistant',
+    content: parts[2 * k + 1]!.trim(),
+  }));
 }
 
 /** The right answer as text; null where the data has none. */
@@ -116,8 +145,8 @@ function withSystem(list: ChatMessage[], row: Row, mapping: Mapping): ChatMessag
 function text(row: Row, column: string): string {
   const value = row[column];
   if (typeof value === 'number' || typeof value === 'boolean') return String(value);
-  if (typeof value !== 'string') throw invalid(`"${column}" holds no text`);
-  if (value === '') throw invalid(`"${column}" is empty`);
+  if (typeof value !== 'string') throw invalid(`"${column}" holds no text`, 'missing');
+  if (value === '') throw invalid(`"${column}" is empty`, 'empty');
   return value;
 }
 
@@ -125,13 +154,19 @@ function text(row: Row, column: string): string {
 const roles: Record<string, string> = {
   human: 'user',
   gpt: 'assistant',
+  chatgpt: 'assistant',
   bot: 'assistant',
   model: 'assistant',
+  function_call: 'assistant',
+  observation: 'tool',
 };
 
 function messages(row: Row, column: string): ChatMessage[] {
-  const value = row[column];
-  if (!Array.isArray(value) || value.length === 0) throw invalid(`"${column}" is not a list of messages`);
+  const given = row[column];
+  const value: unknown =
+    typeof given === 'object' && given !== null && !Array.isArray(given) ? [given] : given;
+  if (!Array.isArray(value)) throw invalid(`"${column}" is not a list of messages`, 'missing');
+  if (value.length === 0) throw invalid(`"${column}" has no message`, 'empty');
   return value.map((entry: unknown, index) => {
     const { role, content, from, value: said, ...rest } = (entry ?? {}) as Row;
     const who = typeof role === 'string' ? role : from;
@@ -143,6 +178,6 @@ function messages(row: Row, column: string): ChatMessage[] {
   });
 }
 
-function invalid(message: string): AtelierError {
-  return new AtelierError('invalid_data', message);
+function invalid(message: string, reason?: DropReason): AtelierError {
+  return new AtelierError('invalid_data', message, undefined, reason ? { reason } : undefined);
 }

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir, open, rename, rm, statfs } from 'node:fs/promises';
-import { extname, join } from 'node:path';
+import { join } from 'node:path';
 import { AtelierError } from '../../../shared/rpc/errors';
 import { isDiskFull } from '../store';
-import { formatOf } from './formats';
+import { kindByName, unknownKind } from './formats';
 
 const maxChunk = 512 << 10;
 const maxOpen = 4;
@@ -27,7 +27,7 @@ export class Uploads {
   constructor(private readonly folder: string) {}
 
   async begin(name: string, bytes: number): Promise<string> {
-    formatOf(name);
+    if (!kindByName(name)) throw unknownKind(name);
     if (this.#open.size >= maxOpen) {
       throw new AtelierError('conflict', `${maxOpen} uploads are under way: wait for one to end.`);
     }
@@ -38,7 +38,7 @@ export class Uploads {
     const { bavail, bsize } = await statfs(this.folder);
     if (bavail * bsize < bytes + reserve) throw full(name, bytes);
     const id = randomBytes(12).toString('hex');
-    const path = join(this.folder, `${id}${extname(name).toLowerCase()}`);
+    const path = join(this.folder, `${id}${endingOf(name)}`);
     this.#open.set(id, { name, bytes, received: 0, path, file: await open(path, 'wx'), busy: false });
     return id;
   }
@@ -72,11 +72,8 @@ export class Uploads {
     }
   }
 
-  /** Ends the upload: `accept` looks at the whole file, then it is moved to `path`. */
-  async end<T>(
-    id: string,
-    accept: (path: string, name: string) => Promise<{ path: string; value: T }>,
-  ): Promise<T> {
+  /** Ends the upload: the file is moved to the `path` that `place` gives it. */
+  async end<T>(id: string, place: (name: string) => Promise<{ path: string; value: T }>): Promise<T> {
     const upload = this.#get(id);
     if (upload.received !== upload.bytes) {
       throw new AtelierError('conflict', `${upload.received} of ${upload.bytes} bytes have arrived.`);
@@ -84,7 +81,7 @@ export class Uploads {
     try {
       await upload.file.sync();
       await upload.file.close();
-      const { path, value } = await accept(upload.path, upload.name);
+      const { path, value } = await place(upload.name);
       await rename(upload.path, path);
       this.#open.delete(id);
       return value;
@@ -107,6 +104,9 @@ export class Uploads {
     throw new AtelierError('not_found', 'This upload is not under way (any more).', 'Start it again.');
   }
 }
+
+/** A file name's ending, small, with .gz where it is packed: "rows.CSV.gz" gives ".csv.gz". */
+export const endingOf = (name: string) => /(\.[a-z0-9]+)?(\.gz)?$/i.exec(name)![0].toLowerCase();
 
 function full(name: string, bytes: number): AtelierError {
   return new AtelierError(

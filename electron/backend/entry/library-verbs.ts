@@ -2,6 +2,7 @@ import type { AtelierContract } from '../../../shared/contract';
 import { AtelierError, type Handlers } from '../../../shared/rpc';
 import type { Runs } from '../runs';
 import type { Library } from './library';
+import { LatestNumber } from './latest-number';
 import { openModel } from './sources';
 
 type All = Handlers<AtelierContract>;
@@ -39,6 +40,22 @@ export function datasetVerbs(library: Library, runs: Runs): All['datasets'] {
     },
     rows: (input) => datasets.rows(input),
     preview: async ({ model, ...input }) => datasets.preview(input, (await openModel(library, model)).text),
+    async *statistics({ model, ...input }, { signal }) {
+      const { text } = await openModel(library, model);
+      const count = new LatestNumber();
+      let total = 0;
+      const counting = datasets
+        .statistics(input, text, signal, (looked, of) => {
+          total = of;
+          count.set(looked);
+        })
+        .finally(() => count.end());
+      counting.catch(() => undefined);
+      for await (const done of count) yield { kind: 'progress', done, total };
+      yield { kind: 'done', statistics: await counting };
+    },
+    lookUp: ({ reference }, { signal }) => datasets.lookUp(reference, signal),
+    fetch: ({ reference }, { signal }) => datasets.fetch(reference, signal),
     uploadBegin: async (input) => ({ upload: await datasets.uploadBegin(input) }),
     uploadChunk: async (input) => ({ received: await datasets.uploadChunk(input) }),
     uploadEnd: (input) => datasets.uploadEnd(input),

@@ -3,12 +3,12 @@ import type { AtelierContract } from '../../../shared/contract';
 import type { Mapping } from '../../../shared/contract/datasets';
 import type { ScoredSample } from '../../../shared/contract/rewards';
 import { AtelierError, type Handlers } from '../../../shared/rpc';
-import { answerOf, prepareRows, promptMessages, type PromptRow } from '../datasets';
+import { answerOf, first, prepareRows, promptMessages, type PromptRow } from '../datasets';
 import type { RewardRecord, ScoreRequest, StoredReward } from '../rewards';
 import type { EngineHost } from '../system';
 import { LatestNumber } from './latest-number';
 import type { Library } from './library';
-import { asked, first, openModel } from './sources';
+import { openModel } from './sources';
 
 type Scored = z.input<typeof ScoredSample>;
 
@@ -142,17 +142,17 @@ async function somePrompts(
   const open = await library.datasets.open(input.dataset, input.mapping, 'rollouts');
   const options = { text: model.text, mapping: open.mapping, maxTokens };
   // some rows may be of no use; a few more are read than are wanted
-  const { rows, problems } = await prepareRows('rollouts', first(open.rows, input.prompts * 4), options);
+  const { rows, dropped } = await prepareRows('rollouts', first(open.rows, input.prompts * 4), options);
   if (rows.length > 0) return rows.slice(0, input.prompts);
   throw new AtelierError(
     'invalid_data',
-    `No prompt of the data set can be used. ${problems[0]?.message ?? ''}`.trim(),
+    `No prompt of the data set can be used. ${dropped.list()[0]?.message ?? ''}`.trim(),
   );
 }
 
 function record(prompt: PromptRow, completion: string, tokens: number[]): RewardRecord {
   return {
-    prompt: asked(prompt),
+    prompt: prompt.text,
     completion,
     answer: prompt.answer,
     messages: [...prompt.messages, { role: 'assistant', content: completion }],

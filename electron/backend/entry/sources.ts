@@ -1,10 +1,13 @@
-import { prepareRows, type DataRow, type PromptRow } from '../datasets';
+import { Dropped, first, makeRows, type DataRow, type RowOf } from '../datasets';
 import type { OpenModel } from '../models';
 import { rewardHash } from '../rewards';
 import type { Sources, UsableModel } from '../runs';
 import type { ModelText } from '../text';
 import type { Scorer } from '../train';
 import type { Library } from './library';
+
+/** Rows between two reports of progress. */
+const PROGRESS_ROWS = 100;
 
 /** A model with everything of its text. */
 export type TextModel = UsableModel & { text: ModelText };
@@ -27,27 +30,40 @@ function usable({ id, name, path, contextLength, fingerprint, templateHash, insp
   };
 }
 
-/** What the person asked: the last user message. */
-export function asked({ messages, text }: Pick<PromptRow, 'messages' | 'text'>): string {
-  const content = messages.findLast((message) => message.role === 'user')?.content;
-  return typeof content === 'string' ? content : text;
-}
-
 /** What runs take from the library. */
 export function librarySources(library: Library): Sources {
   const { datasets, rewards, scoring } = library;
   const textOf = async (model: UsableModel) => (await openModel(library, model.id)).text;
   return {
     model: (id) => openModel(library, id) as Promise<UsableModel>,
-    async rows(kind, dataset, { mapping, model, maxTokens, completionOnly, limit }) {
-      const open = await datasets.open(dataset, mapping, kind);
-      const options = { text: await textOf(model), mapping: open.mapping, maxTokens };
-      const { rows, problems } = await prepareRows(kind, first(open.rows, limit), options);
-      for (const row of rows) {
-        if ('messages' in row) row.text = asked(row);
-        else if (kind === 'examples' && !completionOnly && 'lossMask' in row) row.lossMask.fill(1);
+    async count(dataset, limit) {
+      return limit === undefined ? (await datasets.whole(dataset)).rows : (await datasets.get(dataset)).rows;
+    },
+    async rows(kind, dataset, { mapping, model, limit, only, onProgress, ...options }) {
+      const rows = datasets.rowFile<RowOf[typeof kind]>();
+      const close = () => rows.close();
+      const dropped = new Dropped();
+      try {
+        if (limit === undefined) {
+          const { problems } = await datasets.whole(dataset);
+          const [one] = problems.first;
+          if (one) dropped.add('unreadable', one.line, one.message, problems.count);
+        }
+        const open = await datasets.open(dataset, mapping, kind);
+        const chosen = first(only ? chosenRows(open.rows, only) : open.rows, limit);
+        const text = await textOf(model);
+        const total = Math.min(open.total, limit ?? Infinity);
+        let done = 0;
+        for await (const made of makeRows(kind, chosen, { ...options, text, mapping: open.mapping })) {
+          if (made.left) dropped.add(made.left.reason, made.line, made.left.message);
+          else rows.push(made.row);
+          if (++done % PROGRESS_ROWS === 0) onProgress?.(done, total);
+        }
+      } catch (error) {
+        close();
+        throw error;
       }
-      return { rows, left: problems };
+      return { rows, left: dropped.list(), close };
     },
     reward: (id) => rewards.get(id),
     async scorer(reward): Promise<Scorer> {
@@ -79,10 +95,10 @@ export function librarySources(library: Library): Sources {
   };
 }
 
-export async function* first(rows: AsyncIterable<DataRow>, limit = Infinity): AsyncGenerator<DataRow> {
-  let count = 0;
-  for await (const row of rows) {
-    if (count++ >= limit) return;
-    yield row;
-  }
+async function* chosenRows(
+  rows: AsyncIterable<DataRow>,
+  only: (row: number) => boolean,
+): AsyncGenerator<DataRow> {
+  let number = 0;
+  for await (const row of rows) if (only(number++)) yield row;
 }

@@ -106,13 +106,18 @@ export class Roots {
 async function looksLike(path: string, kind: Entry['kind']): Promise<Entry['looksLike']> {
   if (kind === 'file') {
     if (/\.gguf$/i.test(path)) return 'gguf';
-    return /\.(jsonl|ndjson)$/i.test(path) ? 'dataset' : null;
+    return isData(path) ? 'dataset' : null;
   }
-  const config = await stat(join(path, 'config.json')).catch(() => null);
-  if (!config) return null;
-  const names = await readdir(path).catch(() => []);
-  return names.some((name) => name.endsWith('.safetensors')) ? 'model' : null;
+  const names: string[] = await readdir(path).catch(() => []);
+  if (names.includes('config.json') && names.some((name) => name.endsWith('.safetensors'))) return 'model';
+  const saved = names.includes('dataset_dict.json') || names.includes('state.json');
+  return saved || names.some(isData) ? 'dataset' : null;
 }
+
+/** Files of data by their endings; JSON files that describe something else are none. */
+const isData = (name: string) =>
+  /\.(jsonl|ndjson|json|csv|tsv|parquet|arrow|feather|ipc)(\.gz)?$/i.test(name) &&
+  !/(config|tokenizer|index|vocab|info|infos|state|template|dict|package|lock)[^/\\]*\.json$/i.test(name);
 
 /** The real path of the deepest part of a path that exists. */
 async function nearest(path: string): Promise<string> {

@@ -1,6 +1,7 @@
 import type { Estimate, RunConfig } from '../../../shared/contract/runs';
-import { covers, extraForwards, probe, sequencesOf, type Rates, type RunData } from '../train';
-import { checkConfig, type Checked } from './check-config';
+import { sequencesOf } from '../datasets';
+import { covers, extraForwards, probe, type Rates, type RunData } from '../train';
+import { checkConfig } from './check-config';
 import { costsOf } from './cost-model';
 import { chooseMicroTokens, prepareData } from './prepare';
 import type { RunsOptions } from './options';
@@ -31,9 +32,9 @@ export async function estimateRun(
   if (!checked) return { ...nothing, availableBytes, problems };
   const { model, needs, algorithm, params } = checked;
   const program = algorithm.losses(params).policy;
-  let data;
+  let prepared;
   try {
-    data = (await prepareData(config, checked, options.sources, PROBE_ROWS)).data;
+    prepared = await prepareData(config, checked, options.sources, { limit: PROBE_ROWS, signal });
   } catch (error) {
     const { message, hint, details } = error as {
       message: string;
@@ -47,7 +48,11 @@ export async function estimateRun(
       problems: [...problems, { level: 'error', path, message, ...(hint ? { hint } : {}) }],
     };
   }
-  const lease = await options.engineHost.acquire(model.path, model.bytes);
+  const { data } = prepared;
+  const lease = await options.engineHost.acquire(model.path, model.bytes).catch((error: unknown) => {
+    prepared.close();
+    throw error;
+  });
   try {
     const engine = await options.engineHost.engine();
     const known = measured.get(options.engineHost) ?? new Map<string, Promise<Rates>>();
@@ -102,8 +107,8 @@ export async function estimateRun(
       rowTokens: meanTokens(data),
       forwards: extraForwards(needs, program),
       rank: params.loraRank,
-      steps: algorithm.steps(params, await countRows(config, checked, options)),
-      heldOut: data.heldOut.length,
+      steps: algorithm.steps(params, prepared.usable),
+      heldOut: prepared.heldOutRows,
       microTokens: await chooseMicroTokens(engine, lease.model),
       keepCheckpoints: options.settings.values.keepCheckpoints,
     });
@@ -138,18 +143,20 @@ export async function estimateRun(
     return { ...costs, availableBytes, problems };
   } finally {
     lease.release();
+    prepared.close();
   }
 }
 
-/** Rows of the whole data set, for algorithms whose steps follow from them. */
-async function countRows(config: RunConfig, checked: Checked, options: RunsOptions): Promise<number> {
-  if (checked.needs.data === 'rollouts') return 0;
-  return (await prepareData(config, checked, options.sources)).data.rows.length;
-}
-
 function meanTokens({ rows }: RunData): number {
-  const lengths = rows.flatMap(sequencesOf).map(({ length }) => length);
-  return lengths.reduce((sum, length) => sum + length, 0) / lengths.length;
+  let tokens = 0;
+  let sequences = 0;
+  for (let k = 0; k < rows.length; k++) {
+    for (const { length } of sequencesOf(rows.at(k)!)) {
+      tokens += length;
+      sequences++;
+    }
+  }
+  return tokens / sequences;
 }
 
 const gb = (bytes: number) => `${(bytes / 1e9).toFixed(1)} GB`;

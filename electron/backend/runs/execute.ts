@@ -1,11 +1,12 @@
 import type { Progress } from '../../../shared/contract/runs';
 import { AtelierError } from '../../../shared/rpc';
 import { RunStore } from '../store';
-import { RunControl, train } from '../train';
+import { Interrupted, interruptible, RunControl, train, type Outcome } from '../train';
 import { writeAdapterConfig } from './adapter-config';
 import { checkConfig } from './check-config';
 import { scorersOf } from './rewards';
 import { fromEngine } from './engine-errors';
+import { tellOfRows } from './left-out';
 import { chooseMicroTokens, identity, prepareData, type PreparedData } from './prepare';
 import type { Live, RunEntry } from './run-entry';
 import type { RunsOptions } from './options';
@@ -43,17 +44,19 @@ async function work(entry: RunEntry, live: Live, options: RunsOptions) {
     live.progress = progress;
     entry.changed();
   };
+  const preparing = (done: number, total: number) =>
+    onProgress({
+      kind: 'progress',
+      phase: 'preparing',
+      step: 0,
+      steps: record.steps,
+      done,
+      total,
+      tokensPerSecond: null,
+      etaSeconds: null,
+    });
   store.setStatus('preparing');
-  onProgress({
-    kind: 'progress',
-    phase: 'preparing',
-    step: 0,
-    steps: record.steps,
-    done: 0,
-    total: 1,
-    tokensPerSecond: null,
-    etaSeconds: null,
-  });
+  preparing(0, 1);
   // the rewards as they were when the run began, whatever their saved versions have become
   const frozen = { ...config, rewards: record.rewards };
   const { problems, checked } = await checkConfig(frozen, sources);
@@ -61,11 +64,17 @@ async function work(entry: RunEntry, live: Live, options: RunsOptions) {
     const first = problems.find((problem) => problem.level === 'error')!;
     throw new AtelierError('invalid_input', first.message, first.hint);
   }
-  const prepared = await prepareData(config, checked, sources);
-  const lease = await engineHost.acquire(checked.model.path, checked.model.bytes);
+  const start = performance.now();
+  const prepared = await untilReady(live, (signal) =>
+    prepareData(config, checked, sources, { signal, onProgress: preparing }),
+  );
+  if (typeof prepared === 'string') return prepared;
+  let lease: Awaited<ReturnType<typeof engineHost.acquire>> | null = null;
   try {
+    lease = await engineHost.acquire(checked.model.path, checked.model.bytes);
     const engine = await engineHost.engine();
-    noteLeftOut(store, prepared);
+    if (store.lastStep() === 0) tellOfRows(store, prepared, (performance.now() - start) / 1000);
+    await entry.setSteps(checked.algorithm.steps(checked.params, prepared.usable));
     return await train({
       folder: entry.folder,
       config,
@@ -92,24 +101,33 @@ async function work(entry: RunEntry, live: Live, options: RunsOptions) {
       onProgress,
     });
   } finally {
-    lease.release();
+    lease?.release();
+    prepared.close();
   }
 }
 
-function noteLeftOut(store: RunStore, { left, heldOutLeft, data }: PreparedData): void {
-  if (store.lastStep() > 0) return;
-  for (const [out, used, rows] of [
-    [left, data.rows.length, 'rows'],
-    [heldOutLeft, data.heldOut.length, 'held-out rows'],
-  ] as const) {
-    const first = out[0];
-    if (!first) continue;
-    store.addEvent({
-      step: 0,
-      level: 'warning',
-      code: 'rows_left_out',
-      message: `${out.length} of ${out.length + used} ${rows} are left out. The first, line ${first.line}: ${first.message}`,
-    });
+/** Prepares, however often it is paused meanwhile; or how the run ended before there was a step. */
+async function untilReady(
+  { store, control }: Live,
+  prepare: (signal: AbortSignal) => Promise<PreparedData>,
+): Promise<PreparedData | Outcome> {
+  for (;;) {
+    if (control.wish === 'close') return 'closed';
+    if (control.wish === 'stop') {
+      store.setStatus('stopped', 'Stopped before the first step.');
+      return 'stopped';
+    }
+    if (control.wish === 'pause') {
+      store.setStatus('paused');
+      await control.changed();
+      continue;
+    }
+    if (store.status()?.status === 'paused') store.setStatus('preparing');
+    try {
+      return await interruptible(control, prepare);
+    } catch (error) {
+      if (!(error instanceof Interrupted)) throw error;
+    }
   }
 }
 

@@ -8,7 +8,7 @@ import { AtelierError } from '../../../shared/rpc';
 import type { HostSpawn } from '../../supervise/host-spawn';
 import type { Roots } from '../places';
 import { files, isDiskFull, type CommittedCheckpoint } from '../store';
-import { sequencesOf } from '../train';
+import { sequencesOf } from '../datasets';
 import { modelCard } from './model-card';
 import type { RunEntry } from './run-entry';
 import type { RunsOptions } from './options';
@@ -195,14 +195,16 @@ async function promptRows(entry: RunEntry, options: RunsOptions) {
   const { config } = entry.readable;
   const model = await options.sources.model(config.model);
   const { dataset, mapping } = config.data;
-  const { rows } = await options.sources.rows(dataKind(config.algorithm), dataset, {
+  const { rows, close } = await options.sources.rows(dataKind(config.algorithm), dataset, {
     mapping,
     model,
     maxTokens: model.contextLength,
     completionOnly: true,
     limit: PROMPTS,
   });
-  const chosen = rows.flatMap(sequencesOf).slice(0, PROMPTS);
+  const all = Array.from({ length: rows.length }, (_, k) => rows.at(k)!);
+  close();
+  const chosen = all.flatMap(sequencesOf).slice(0, PROMPTS);
   if (chosen.length === 0) {
     throw new AtelierError(
       'invalid_data',

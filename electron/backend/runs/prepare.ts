@@ -1,56 +1,120 @@
 import { createHash } from 'node:crypto';
 import type { Engine, ModelInfo } from '../../../native/face';
 import type { DataKind } from '../../../shared/algorithms';
+import type { LeftOut } from '../../../shared/contract/datasets';
 import type { FrozenReward, RunConfig } from '../../../shared/contract/runs';
 import { AtelierError } from '../../../shared/rpc';
-import { isPlain, sequencesOf, type RowOf, type RunData } from '../train';
+import { sequencesOf, type RowList, type RowOf } from '../datasets';
+import { isPlain, type RunData } from '../train';
 import { tokenBudget, type Checked } from './check-config';
-import type { LeftOut, Rows, Sources } from './sources';
+import { HeldOutPart } from './held-out-part';
+import type { Rows, Sources } from './sources';
 
 export interface PreparedData {
   data: RunData;
   /** Rows that are left out: of the data set, and of the held-out one. */
   left: LeftOut[];
   heldOutLeft: LeftOut[];
+  /** Held-out rows that are measured, also where they were not looked for. */
+  heldOutRows: number;
   hash: string;
+  /** Rows of the data set that an algorithm can use: all of them, or an estimate from the first. */
+  usable: number;
+  /** Its rows may lie on disk. */
+  close(): void;
 }
 
-/** Reads and tokenises the rows of a run (the first `limit` where given), held-out ones too. @throws AtelierError invalid_data */
+export interface PrepareOptions {
+  /** Only the first rows are read, and held-out ones that would have to be looked for are not. */
+  limit?: number;
+  signal?: AbortSignal;
+  onProgress?: (done: number, total: number) => void;
+}
+
+/** Reads and tokenises the rows of a run, held-out ones too. @throws AtelierError invalid_data */
 export async function prepareData(
   config: RunConfig,
   checked: Checked,
   sources: Sources,
-  limit?: number,
+  { limit, ...watch }: PrepareOptions = {},
 ): Promise<PreparedData> {
   const { needs, model } = checked;
-  const { dataset, mapping, heldOut } = config.data;
+  const { dataset, mapping, heldOut, dropDuplicates } = config.data;
   const options = {
+    ...watch,
     mapping,
     model,
     maxTokens: tokenBudget(needs, model),
     completionOnly: needs.completionOnly ?? true,
   };
-  const read = <K extends DataKind>(kind: K, from: string, most?: number) =>
-    sources.rows(kind, from, { ...options, ...(most === undefined ? {} : { limit: most }) });
-  const main = await read(needs.data, dataset, limit);
-  const held = heldOut ? await read(needs.data, heldOut.dataset, heldOut.rows) : null;
-  requireRows(main, dataset, 'data.mapping');
-  if (heldOut && held) requireRows(held, heldOut.dataset, 'data.heldOut.dataset');
-  return {
-    // the two are of the kind that was asked for
-    data: { kind: needs.data, rows: main.rows, heldOut: held?.rows ?? [] } as RunData,
-    left: main.left,
-    heldOutLeft: held?.left ?? [],
-    hash: hashRows(main.rows),
-  };
+  const all = await sources.count(dataset, limit);
+  const part = heldOut && 'part' in heldOut ? new HeldOutPart(all, heldOut.part, heldOut.seed) : null;
+  if (part && part.count >= all) {
+    throw new AtelierError(
+      'invalid_data',
+      `All ${all} rows of "${dataset}" would be held out: none is left to train on.`,
+      'Hold out a smaller part.',
+      { path: 'data.heldOut.part' },
+    );
+  }
+  const main = await sources.rows(needs.data, dataset, {
+    ...options,
+    dropDuplicates,
+    ...(limit === undefined ? {} : { limit }),
+    ...(part ? { only: (row) => !part.has(row) } : {}),
+  });
+  let held: Rows<RowOf[DataKind]> | null = null;
+  try {
+    held = await heldOutRows();
+    requireRows(main, dataset, 'data.mapping');
+    if (heldOut && held) requireRows(held, 'part' in heldOut ? dataset : heldOut.dataset, 'data.heldOut');
+    const looked = main.rows.length + leftOut(main.left);
+    const readable = all - (part?.count ?? 0);
+    return {
+      // the two are of the kind that was asked for
+      data: { kind: needs.data, rows: main.rows, heldOut: held ? inMemory(held.rows) : [] } as RunData,
+      left: main.left,
+      heldOutLeft: held?.left ?? [],
+      heldOutRows: held ? held.rows.length : Math.min(heldOut?.rows ?? 0, part?.count ?? 0),
+      hash: hashRows(main.rows),
+      usable:
+        limit === undefined || looked < limit
+          ? main.rows.length
+          : Math.round((readable * main.rows.length) / looked),
+      close: () => main.close(),
+    };
+  } catch (error) {
+    main.close();
+    throw error;
+  } finally {
+    held?.close();
+  }
+
+  async function heldOutRows(): Promise<Rows<RowOf[DataKind]> | null> {
+    if (!heldOut) return null;
+    if (!('part' in heldOut))
+      return sources.rows(needs.data, heldOut.dataset, { ...options, limit: heldOut.rows });
+    if (!part || limit !== undefined) return null;
+    return sources.rows(needs.data, dataset, {
+      ...options,
+      limit: heldOut.rows,
+      only: (row) => part.has(row),
+    });
+  }
 }
 
+const inMemory = <Row>(rows: RowList<Row>): Row[] =>
+  Array.from({ length: rows.length }, (_, k) => rows.at(k)!);
+
+export const leftOut = (left: readonly LeftOut[]): number => left.reduce((sum, { count }) => sum + count, 0);
+
 /** Identity of the rows as the model reads them. */
-function hashRows(rows: readonly RowOf[DataKind][]): string {
+function hashRows(rows: RowList<RowOf[DataKind]>): string {
   const hash = createHash('sha256');
   const example = ({ ids, lossMask }: { ids: Int32Array; lossMask: Uint8Array }) =>
     hash.update(ids).update(lossMask);
-  for (const row of rows) {
+  for (let k = 0; k < rows.length; k++) {
+    const row = rows.at(k)!;
     hash.update(Int32Array.of(row.line, ...sequencesOf(row).map(({ length }) => length)));
     if ('chosen' in row) [row.chosen, row.rejected].forEach(example);
     else if ('lossMask' in row) example(row);
@@ -62,10 +126,10 @@ function hashRows(rows: readonly RowOf[DataKind][]): string {
 
 function requireRows({ rows, left }: Rows<unknown>, dataset: string, path: string): void {
   if (rows.length > 0) return;
-  const first = left[0];
+  const told = left.map(({ line, message }) => ` Line ${line}: ${message}`).join('.');
   throw new AtelierError(
     'invalid_data',
-    `No row of "${dataset}" can be used.${first ? ` Line ${first.line}: ${first.message}` : ' It is empty.'}`,
+    `No row of "${dataset}" can be used.${told || ' It is empty.'}`,
     'Check the mapping of its columns, and the longest length.',
     { path },
   );

@@ -6,6 +6,7 @@ import {
   CHECKPOINTS,
   RunStore,
   runsFolder,
+  writeRecord,
   type CommittedCheckpoint,
   type RunRecord,
   type StoreReader,
@@ -115,6 +116,15 @@ export class RunEntry {
     const folder = join(this.folder, CHECKPOINTS, checkpoint.folder);
     await checkCheckpoint(folder, checkpoint.step, by);
     return folder;
+  }
+
+  /** The number of steps as it is once all rows are prepared. */
+  async setSteps(steps: number): Promise<void> {
+    const record = this.readable;
+    if (record.steps === steps) return;
+    this.record = { ...record, steps };
+    await writeRecord(this.folder, this.record);
+    this.changed();
   }
 
   /** Writes through the live store, or through one opened for this. */

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
+import type { LeftOut } from '../../../shared/contract/datasets';
 import { RunConfig, type FollowItem } from '../../../shared/contract/runs';
 import { scriptedEngine } from '../testing/scripted-engine';
 import { grpoRun, isStatus, openBackend, scriptedSources, until, type Backend } from './testing';
@@ -132,13 +133,15 @@ describe('a run over the wire', () => {
   });
 
   it('tells of held-out rows that are left out, and is refused where all of them are', async () => {
-    const left = [{ line: 3, message: 'too long' }];
+    const left: LeftOut[] = [{ reason: 'too-long', count: 1, line: 3, message: 'too long' }];
     let usable = 2;
     await reopen({
       sources: {
         rows: async (kind, dataset, options) => {
           const all = await scriptedSources.rows(kind, dataset, options);
-          return dataset === 'held' ? { rows: all.rows.slice(0, usable), left } : all;
+          return dataset === 'held'
+            ? { ...all, rows: { length: usable, at: (k) => all.rows.at(k) }, left }
+            : all;
         },
       },
     });
@@ -154,7 +157,7 @@ describe('a run over the wire', () => {
     await expect(backend.client.runs.start(grpoRun())).rejects.toMatchObject({
       code: 'invalid_data',
       message: 'No row of "held" can be used. Line 3: too long',
-      details: { path: 'data.heldOut.dataset' },
+      details: { path: 'data.heldOut' },
     });
   });
 });

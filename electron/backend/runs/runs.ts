@@ -26,7 +26,7 @@ const atWork: ReadonlySet<RunStatus> = new Set(['preparing', 'running', 'paused'
 const resumable: ReadonlySet<RunStatus> = new Set(['interrupted', 'failed', 'stopped']);
 /** Deaths in a row without a new checkpoint after which a run no longer goes on by itself. */
 const MAX_DEATHS = 2;
-const SOME_ROWS = 256;
+const SOME_ROWS = 2048;
 
 /** All runs of a data folder: one works, others wait. */
 export class Runs {
@@ -139,13 +139,14 @@ export class Runs {
   }
 
   /**
-   * Usable rows, so that data that does not fit is an error of the start and not of the run. Steps of an
-   * algorithm on rollouts do not follow from their number: some are enough.
+   * Usable rows, so that data that does not fit is an error of the start and not of the run. The first rows tell; of
+   * many the number is an estimate until the run has prepared them.
    */
   async #rowCount(config: RunConfig, checked: Checked, sources: Sources): Promise<number> {
-    const limit = checked.needs.data === 'rollouts' ? SOME_ROWS : undefined;
     try {
-      return (await prepareData(config, checked, sources, limit)).data.rows.length;
+      const prepared = await prepareData(config, checked, sources, { limit: SOME_ROWS });
+      prepared.close();
+      return prepared.usable;
     } catch (error) {
       if (!(error instanceof AtelierError) || error.details?.['path'] !== undefined) throw error;
       throw new AtelierError(error.code, error.message, error.hint, { ...error.details, path: 'data' });

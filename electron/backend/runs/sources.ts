@@ -1,7 +1,8 @@
 import type { DataKind } from '../../../shared/algorithms';
 import type { FrozenReward } from '../../../shared/contract/runs';
-import type { Mapping } from '../../../shared/contract/datasets';
-import type { RowOf, Scorer, TextSide } from '../train';
+import type { LeftOut, Mapping } from '../../../shared/contract/datasets';
+import type { RowList, RowOf } from '../datasets';
+import type { Scorer, TextSide } from '../train';
 
 /** A model as a run or a chat needs it. */
 export interface UsableModel {
@@ -20,32 +21,35 @@ export interface UsableModel {
   templateHash: string;
 }
 
-/** A row that is not used, and why. */
-export interface LeftOut {
-  line: number;
-  message: string;
+/** Rows ready for an algorithm. They may lie on disk: close them when they are used no more. */
+export interface Rows<Row> {
+  rows: RowList<Row>;
+  left: LeftOut[];
+  close(): void;
 }
 
-export interface Rows<Row> {
-  rows: Row[];
-  left: LeftOut[];
+export interface RowOptions {
+  mapping: Mapping;
+  model: UsableModel;
+  /** Rows with more are left out. */
+  maxTokens: number;
+  /** false: an example's prompt is learnt as well. */
+  completionOnly: boolean;
+  dropDuplicates?: boolean;
+  /** Only the first rows are read. */
+  limit?: number;
+  /** Which rows are read, by their numbers in the data set, from 0. */
+  only?: (row: number) => boolean;
+  signal?: AbortSignal;
+  onProgress?: (done: number, total: number) => void;
 }
 
 /** What runs take from models, data sets and rewards. All throw AtelierError for what is not there. */
 export interface Sources {
   model(id: string): Promise<UsableModel>;
-  /** `maxTokens`: rows with more are left out. `completionOnly`: false learns an example's prompt as well. */
-  rows<K extends DataKind>(
-    kind: K,
-    dataset: string,
-    options: {
-      mapping: Mapping;
-      model: UsableModel;
-      maxTokens: number;
-      completionOnly: boolean;
-      limit?: number;
-    },
-  ): Promise<Rows<RowOf[K]>>;
+  /** Rows of a data set; with a limit, those that have been found so far where they are more. */
+  count(dataset: string, limit?: number): Promise<number>;
+  rows<K extends DataKind>(kind: K, dataset: string, options: RowOptions): Promise<Rows<RowOf[K]>>;
   reward(id: string): Promise<Pick<FrozenReward, 'code' | 'language'>>;
   /** Compiles the code and completes its settings; problems are `invalid_input`, at `params.<key>` of a setting. */
   scorer(reward: Pick<FrozenReward, 'code' | 'language' | 'params'>): Promise<Scorer>;

@@ -24,9 +24,12 @@ export const scriptedSources: Sources = {
     hash: 'scripted',
     templateHash: 'none',
   }),
+  count: async (dataset) => (dataset === 'held' ? 8 : 13),
   rows: async (kind, dataset, { limit }) => ({
+    close: () => undefined,
     rows: (kind === 'rollouts' ? (dataset === 'held' ? sums(limit ?? 8, 50) : sums(13)) : []) as never,
-    left: dataset === 'sums-with-faults' ? [{ line: 14, message: 'no prompt' }] : [],
+    left:
+      dataset === 'sums-with-faults' ? [{ reason: 'missing', count: 1, line: 14, message: 'no prompt' }] : [],
   }),
   reward: async () => ({ language: 'typescript', code: 'export default () => 1;' }),
   scorer: async () => exactSum,

@@ -1,7 +1,8 @@
 import type { GeneratedRow } from '../../../native/face';
 import type { Judgement } from '../../../shared/algorithms';
 import type { NewRollout } from '../store';
-import type { PromptRow, Score, TrainJob } from './job';
+import type { PromptRow } from '../datasets';
+import type { Score, TrainJob } from './job';
 import { rewardHash } from './score-answers';
 import type { SampledRow } from './train-row';
 

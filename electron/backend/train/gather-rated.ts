@@ -2,7 +2,8 @@ import type { AdapterId } from '../../../native/face';
 import { AtelierError } from '../../../shared/rpc';
 import type { TrainRow } from './batch';
 import { fromDataset, type Gathered } from './gathered';
-import type { Example, PairRow, RatedRow, TrainJob } from './job';
+import type { Example, PairRow, RatedRow, RowList } from '../datasets';
+import type { TrainJob } from './job';
 import type { Plan } from './plan';
 import { addLogps, scoreRows } from './score-rows';
 
@@ -64,8 +65,10 @@ export async function gatherRated(
 /** The row whose answer is put to row k's prompt; a step's only row takes one from outside the step. */
 function nextOf(job: TrainJob, rated: readonly RatedRow[], k: number): RatedRow {
   if (rated.length > 1) return rated[(k + 1) % rated.length]!;
-  const all = job.data.rows as RatedRow[];
-  if (all.length > 1) return all[(all.indexOf(rated[k]!) + 1) % all.length]!;
+  const all = job.data.rows as RowList<RatedRow>;
+  const { line } = rated[k]!;
+  const other = [line, line + 1].map((at) => all.at(at % all.length)!).find((row) => row.line !== line);
+  if (other) return other;
   throw new AtelierError(
     'invalid_data',
     'The data has one usable row: what good and bad are measured from needs the answer to another prompt.',

@@ -3,7 +3,8 @@ import type { Judgement, Needs } from '../../../shared/algorithms';
 import type { NewGroup } from '../store';
 import { answerMetrics, describeFailure, failed, stored, type Answer } from './answers';
 import type { Gathered } from './gathered';
-import type { PromptRow, Sample, TrainJob } from './job';
+import type { PromptRow, RowList } from '../datasets';
+import type { Sample, TrainJob } from './job';
 import type { ProgressMeter } from './progress';
 import type { Plan } from './plan';
 import { draw } from './random';
@@ -27,7 +28,7 @@ export async function gatherRollouts(
   signal: AbortSignal,
 ): Promise<Gathered> {
   const { needs } = plan;
-  const rows = job.data.rows as PromptRow[];
+  const rows = job.data.rows as RowList<PromptRow>;
   const rounds: Round[] = [];
   let answers: Answer[] = [];
   let judgement!: Judgement;
@@ -35,7 +36,7 @@ export async function gatherRollouts(
   for (let round = 0; round <= (needs.resample ?? 0); round++) {
     const chosen = round === 0 ? plan.order.step(step) : plan.order.extra(step, round);
     if (chosen.length === 0) break;
-    const prompts = chosen.map((k) => rows[k]!);
+    const prompts = chosen.map((k) => rows.at(k)!);
     rounds.push(await sampleRound(job, needs, adapter, { step, round }, prompts, meter, signal));
     answers = rounds.flatMap((r) => r.answers);
     reference = needs.judgesReference

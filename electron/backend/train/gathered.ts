@@ -1,6 +1,6 @@
 import type { NewGroup, NewRollout } from '../store';
 import type { TrainRow } from './batch';
-import type { ExampleRow } from './job';
+import type { ExampleRow } from '../datasets';
 
 /** What one step learns from, and what is kept of it. */
 export interface Gathered {

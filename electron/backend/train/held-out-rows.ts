@@ -1,6 +1,7 @@
 import type { AdapterId } from '../../../native/face';
 import type { Needs } from '../../../shared/algorithms';
-import type { Example, TrainJob } from './job';
+import type { Example } from '../datasets';
+import type { TrainJob } from './job';
 import type { ProgressMeter } from './progress';
 import { scoreRows } from './score-rows';
 

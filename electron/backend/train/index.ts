@@ -1,7 +1,7 @@
 export { RunControl, type Wish } from './control';
+export { Interrupted, interruptible } from './interrupt';
+export { draw } from './random';
 export {
-  sequencesOf,
-  type RowOf,
   type RunData,
   type Sample,
   type Score,

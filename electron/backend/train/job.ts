@@ -2,60 +2,14 @@ import type { AdapterInfo, Engine, ModelInfo } from '../../../native/face';
 import type { RewardStatus } from '../../../shared/contract/rewards';
 import type { Component, Progress, RunConfig } from '../../../shared/contract/runs';
 import type { Algorithm, CommonParams, DataKind } from '../../../shared/algorithms';
+import type { PromptRow, RowList, RowOf } from '../datasets';
 import type { RunStore } from '../store';
 import type { RunControl } from './control';
 
-/** A prompt to sample answers to. */
-export interface PromptRow {
-  /** Line of the data file, from 1. */
-  line: number;
-  /** As a person reads it. */
-  text: string;
-  ids: Int32Array;
-  answer: string | null;
-  /** The conversation; null where the data has plain prompts. */
-  messages: readonly { role: string; content: unknown }[] | null;
-  /** The whole data row, for the reward. */
-  row: Record<string, unknown>;
-}
-
-export interface Example {
-  ids: Int32Array;
-  /** One a token: 1 where it is learnt. */
-  lossMask: Uint8Array;
-}
-
-/** A row with its answer. */
-export interface ExampleRow extends Example {
-  line: number;
-}
-
-/** Two answers to one prompt. */
-export interface PairRow {
-  line: number;
-  chosen: Example;
-  rejected: Example;
-}
-
-/** A row whose answer is good or bad. */
-export interface RatedRow extends ExampleRow {
-  good: boolean;
-}
-
-/** What a data row becomes for each kind of algorithm. */
-export interface RowOf {
-  rollouts: PromptRow;
-  examples: ExampleRow;
-  pairs: PairRow;
-  rated: RatedRow;
-}
-
 /** A run's rows, and those that are measured only. */
-export type RunData = { [K in DataKind]: { kind: K; rows: RowOf[K][]; heldOut: RowOf[K][] } }[DataKind];
-
-/** Token sequences of a row. */
-export const sequencesOf = (row: RowOf[DataKind]): Int32Array[] =>
-  'chosen' in row ? [row.chosen.ids, row.rejected.ids] : [row.ids];
+export type RunData = {
+  [K in DataKind]: { kind: K; rows: RowList<RowOf[K]>; heldOut: RowOf[K][] };
+}[DataKind];
 
 export interface Sample {
   prompt: PromptRow;

@@ -1,4 +1,5 @@
 import { AtelierError } from '../../../shared/rpc';
+import type { RowList } from '../datasets';
 import type { FinishedStep } from '../store';
 import { evaluate } from './evaluate';
 import { gatherPairs, gatherRated } from './gather-rated';
@@ -249,7 +250,7 @@ class Training {
     const { data } = job;
     if (data.kind === 'rollouts') return gatherRollouts(job, plan, policy.adapter, step, this.#meter, signal);
     const chosen = plan.order.step(step);
-    const pick = <Row>(rows: Row[]): Row[] => chosen.map((k) => rows[k]!);
+    const pick = <Row>(rows: RowList<Row>): Row[] => chosen.map((k) => rows.at(k)!);
     if (data.kind === 'pairs') return gatherPairs(job, plan, policy.adapter, pick(data.rows), signal);
     if (data.kind === 'rated') return gatherRated(job, plan, policy.adapter, pick(data.rows), signal);
     return Promise.resolve(fromDataset(exampleRows(pick(data.rows))));

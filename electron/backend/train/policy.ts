@@ -5,7 +5,8 @@ import type { AdapterId, AdapterInfo, OptimizerId } from '../../../native/face';
 import { ADAMW, LORA_TARGETS } from '../../../shared/algorithms';
 import { AtelierError } from '../../../shared/rpc';
 import { checkRoom, latestCheckpoint, readManifest, writeCheckpoint } from '../store';
-import { sequencesOf, type TrainJob } from './job';
+import { sequencesOf } from '../datasets';
+import type { TrainJob } from './job';
 import { draw } from './random';
 
 /** What is trained, and how far it has come. */
@@ -130,7 +131,8 @@ export async function proveSaved(job: TrainJob, policy: Policy): Promise<void> {
   }
   const reloaded = await engine.loadAdapter(model.id, latest.folder);
   try {
-    const some = data.rows.slice(0, 4).flatMap(sequencesOf);
+    const count = Math.min(4, data.rows.length);
+    const some = Array.from({ length: count }, (_, k) => data.rows.at(k)!).flatMap(sequencesOf);
     const rows = {
       ids: Int32Array.from(some.flatMap((ids) => Array.from(ids))),
       lengths: Int32Array.from(some, ({ length }) => length),

@@ -16,7 +16,8 @@ import type { LossProgram } from '../../../shared/program';
 import { buildBatch, lossTokens, type TrainRow } from './batch';
 import { pairRows, ratedRows } from './gather-rated';
 import { exampleRows } from './gathered';
-import type { ExampleRow, PromptRow, RunData } from './job';
+import type { ExampleRow, PromptRow, RowList } from '../datasets';
+import type { RunData } from './job';
 import { sampledTrainRow } from './train-row';
 
 /** What a model costs on this machine, measured with the engine; scales to other shapes of a run. */
@@ -106,7 +107,7 @@ const noSampling = {
 
 async function sample(request: ProbeRequest, adapter: AdapterId, signal: AbortSignal) {
   const { engine, needs } = request;
-  const prompts = (request.data.rows as PromptRow[]).slice(0, needs.prompts);
+  const prompts = firstRows(request.data.rows as RowList<PromptRow>, needs.prompts);
   const generate = async (some: PromptRow[], maxNewTokens: number, budget: AbortSignal) => {
     const start = performance.now();
     const { rows } = await engine.generate(
@@ -195,10 +196,13 @@ async function sample(request: ProbeRequest, adapter: AdapterId, signal: AbortSi
 
 /** The first rows of a dataset as a step takes them. */
 function datasetRows(data: RunData): TrainRow[] {
-  if (data.kind === 'pairs') return pairRows(data.rows);
-  if (data.kind === 'rated') return ratedRows(data.rows);
-  return exampleRows(data.rows as ExampleRow[]);
+  if (data.kind === 'pairs') return pairRows(firstRows(data.rows));
+  if (data.kind === 'rated') return ratedRows(firstRows(data.rows));
+  return exampleRows(firstRows(data.rows as RowList<ExampleRow>));
 }
+
+const firstRows = <Row>(rows: RowList<Row>, count = Infinity): Row[] =>
+  Array.from({ length: Math.min(rows.length, count) }, (_, k) => rows.at(k)!);
 
 /** What costs the same whatever it is: numbers of other models, say, that a step would have to compute first. */
 function withStandIns(rows: TrainRow[], { inputs }: LossProgram): TrainRow[] {

@@ -7,7 +7,8 @@ import { RunConfig, type StoredRow } from '../../../shared/contract/runs';
 import { RunStore } from '../store';
 import { scriptedEngine, scriptedModel, scriptedText, type ScriptedEngine } from '../testing/scripted-engine';
 import { RunControl } from './control';
-import type { PromptRow, Scorer, TrainJob, WeightedScorer } from './job';
+import type { PromptRow } from '../datasets';
+import type { Scorer, TrainJob, WeightedScorer } from './job';
 
 export function sums(count: number, from = 0): PromptRow[] {
   return Array.from({ length: count }, (_, k) => {
@@ -18,7 +19,7 @@ export function sums(count: number, from = 0): PromptRow[] {
       text,
       ids: scriptedText.encode(text),
       answer: String(a + b),
-      messages: null,
+      messages: [{ role: 'user', content: text }],
       row: {},
     };
   });

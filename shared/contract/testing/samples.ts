@@ -60,6 +60,13 @@ const dataset = {
   name: 'Sums',
   source: 'bundled' as const,
   path: 'resources/datasets/sums.jsonl',
+  format: 'JSON Lines',
+  files: 1,
+  split: null,
+  reference: null,
+  indexing: null,
+  fits: ['rollouts' as const],
+  notes: [],
   state: 'ready' as const,
   rows: 2,
   bytes: 90,
@@ -246,7 +253,6 @@ export const samples: Samples = {
         rows: [
           {
             line: 1,
-            text: '47',
             pieces: ['4', '7'],
             ids: Int32Array.of(4, 7),
             lossMask: Uint8Array.of(0, 1),
@@ -259,6 +265,38 @@ export const samples: Samples = {
     uploadChunk: {
       input: { upload: 'u1', offset: 0, data: Uint8Array.of(0, 128, 255) },
       output: { received: 3 },
+    },
+    lookUp: {
+      input: { reference: 'openai/gsm8k:main' },
+      output: {
+        repo: 'openai/gsm8k',
+        commit: 'a'.repeat(40),
+        configs: [{ name: 'main', splits: [{ name: 'train', files: 1, bytes: 4_000_000, partial: false }] }],
+        freeBytes: 9e10,
+      },
+    },
+    fetch: {
+      input: { reference: 'openai/gsm8k:main:train' },
+      items: [
+        { kind: 'progress', done: 1000, total: 4_000_000 },
+        { kind: 'done', datasets: [dataset] },
+      ],
+    },
+    statistics: {
+      input: { id: 'sums', model: 'abacus', mapping: {}, algorithm: 'sft', maxLength: 512 },
+      items: [
+        { kind: 'progress', done: 1, total: 2 },
+        {
+          kind: 'done',
+          statistics: {
+            looked: 2,
+            total: 2,
+            used: 1,
+            left: [{ reason: 'empty', count: 1, line: 2, message: '"prompt" is empty' }],
+            lengths: { mean: 9, longest: 9, width: 1, counts: [0, 1] },
+          },
+        },
+      ],
     },
     uploadEnd: { input: { upload: 'u1' }, output: dataset },
   },

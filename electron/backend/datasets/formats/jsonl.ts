@@ -1,34 +1,24 @@
-import { open } from 'node:fs/promises';
+import { chunksOf } from './chunks';
 import type { Format, Place, ScannedRow } from './format';
+import { jsonRow } from './json-row';
+import { decode, maxRowBytes, notUtf8, tooLongText } from './text';
 
-const chunkBytes = 256 << 10;
-/** A longer line is a problem, and is not kept in memory. */
-export const maxLineBytes = 16 << 20;
-const maxDepth = 64;
 const newline = 10;
 
 export const jsonl: Format = {
-  name: 'JSON lines',
+  name: 'JSON Lines',
   endings: ['.jsonl', '.ndjson'],
+  hint: 'Each line is a row of its own: one JSON object, {"column": value}, as UTF-8 text.',
+  begins: (head) => /^\uFEFF?\s*\{[^\n]*\}\s*\n\s*\{/.test(head.toString('utf8')),
 
   async *read(path, from, signal) {
-    const file = await open(path, 'r');
-    try {
-      const lines = new LineReader(from);
-      const buffer = Buffer.alloc(chunkBytes);
-      for (let position = from.offset; ;) {
-        signal?.throwIfAborted();
-        const { bytesRead } = await file.read(buffer, 0, chunkBytes, position);
-        if (bytesRead === 0) break;
-        const rows = lines.take(buffer.subarray(0, bytesRead));
-        position += bytesRead;
-        if (rows.length > 0) yield rows;
-      }
-      const last = lines.end();
-      if (last.length > 0) yield last;
-    } finally {
-      await file.close();
+    const lines = new LineReader(from);
+    for await (const chunk of chunksOf(path, from.offset, signal)) {
+      const rows = lines.take(chunk);
+      if (rows.length > 0) yield rows;
     }
+    const last = lines.end();
+    if (last.length > 0) yield last;
   },
 };
 
@@ -65,63 +55,22 @@ class LineReader {
 
   #keep(part: Buffer, bytes: number): void {
     this.#bytes += bytes;
-    if (this.#bytes <= maxLineBytes) this.#parts.push(part);
+    if (this.#bytes <= maxRowBytes) this.#parts.push(part);
     else this.#parts = [];
   }
 
   #finish(rows: ScannedRow[], newlineBytes: number): void {
     const place = { line: this.#line, offset: this.#offset };
-    const tooLong = this.#bytes > maxLineBytes;
-    const text = tooLong ? null : decode(Buffer.concat(this.#parts), this.#line === 1);
-    if (tooLong) rows.push({ ...place, problem: `the line is longer than ${maxLineBytes >> 20} MiB` });
-    else if (text === null) rows.push({ ...place, problem: 'the line is not UTF-8 text' });
-    else if (text.trim() !== '') rows.push({ ...place, ...parse(text) });
+    if (this.#bytes > maxRowBytes) rows.push({ ...place, problem: tooLongText });
+    else {
+      const bytes = Buffer.concat(this.#parts);
+      const text = decode(bytes, this.#offset === 0);
+      if (text === null) rows.push({ ...place, problem: notUtf8(bytes) });
+      else if (text.trim() !== '') rows.push({ ...place, ...jsonRow(text) });
+    }
     this.#offset += this.#bytes + newlineBytes;
     this.#line++;
     this.#parts = [];
     this.#bytes = 0;
   }
 }
-
-const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
-
-function decode(bytes: Buffer, first: boolean): string | null {
-  try {
-    const text = utf8.decode(bytes);
-    return first && text.startsWith('\uFEFF') ? text.slice(1) : text;
-  } catch {
-    return null;
-  }
-}
-
-function parse(text: string): { row: Record<string, unknown> } | { problem: string } {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-    if (manyDigits.test(text)) value = JSON.parse(quoteInexact(text));
-  } catch (error) {
-    return { problem: `not JSON: ${error instanceof Error ? error.message : String(error)}`.slice(0, 300) };
-  }
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    return { problem: 'a row must be a JSON object, {"column": value}' };
-  }
-  if (deeper(value, maxDepth)) return { problem: `nested more than ${maxDepth} deep` };
-  return { row: value as Record<string, unknown> };
-}
-
-function deeper(value: unknown, left: number): boolean {
-  if (typeof value !== 'object' || value === null) return false;
-  return left === 0 || Object.values(value).some((entry) => deeper(entry, left - 1));
-}
-
-const manyDigits = /\d{16}|\d[eE]\+?\d{2}/;
-const stringOrNumber = /"(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*/g;
-
-/** Whole numbers beyond 2^53 and infinities would become other numbers, and a right answer wrong: kept as text. */
-const quoteInexact = (text: string) =>
-  text.replace(stringOrNumber, (token) => {
-    if (token.startsWith('"')) return token;
-    const value = Number(token);
-    const exact = /^-?\d+$/.test(token) ? Number.isSafeInteger(value) : Number.isFinite(value);
-    return exact ? token : `"${token}"`;
-  });

@@ -6,6 +6,8 @@ export const datasetStates = {
 
 export const typeNames = {
   messages: 'Conversations',
+  sharegpt: 'Conversations (ShareGPT)',
+  alpaca: 'Instructions (Alpaca)',
   'prompt-completion': 'Prompt and answer',
   'prompt-only': 'Prompts',
   preference: 'Pairs of answers',

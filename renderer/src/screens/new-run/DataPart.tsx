@@ -4,7 +4,7 @@ import { formatCount } from '../../components/format';
 import { NumberInput } from '../../components/Input';
 import { Section } from '../../components/Screen';
 import { Select } from '../../components/Select';
-import { partsOf } from './draft';
+import { OWN_PART, partsOf } from './draft';
 import { fieldProps, type PartProps } from './problems';
 import styles from './DataPart.module.css';
 
@@ -81,7 +81,7 @@ export function DataPart({ draft, set, resolved, library, problemAt }: PartProps
         <Field
           label="Held-out rows"
           help="Never trained on; measured before the first and after the last step, to show what was gained."
-          {...fieldProps(problemAt, 'data.heldOut.dataset')}
+          {...fieldProps(problemAt, 'data.heldOut')}
         >
           {(ids) => (
             <Select
@@ -89,6 +89,7 @@ export function DataPart({ draft, set, resolved, library, problemAt }: PartProps
               value={resolved.heldOut ?? none}
               options={[
                 { value: none, label: 'None: nothing is measured' },
+                { value: OWN_PART, label: 'A part of this data set', note: 'Never trained on' },
                 ...library.datasets
                   .filter((each) => each.state === 'ready' && each.id !== dataset?.id)
                   .map((each) => ({
@@ -101,6 +102,35 @@ export function DataPart({ draft, set, resolved, library, problemAt }: PartProps
             />
           )}
         </Field>
+        {resolved.heldOut === OWN_PART && (
+          <>
+            <Field
+              label="Part held out"
+              help="Below 1 a share of the rows, from 1 on their number."
+              {...fieldProps(problemAt, 'data.heldOut.part')}
+            >
+              {(ids) => (
+                <NumberInput
+                  {...ids}
+                  min={0.0001}
+                  value={draft.heldOutPart}
+                  onChange={(value) => set({ heldOutPart: value ?? 0.1 })}
+                />
+              )}
+            </Field>
+            <Field label="Seed of the part" {...fieldProps(problemAt, 'data.heldOut.seed')}>
+              {(ids) => (
+                <NumberInput
+                  {...ids}
+                  integer
+                  min={0}
+                  value={draft.heldOutSeed}
+                  onChange={(value) => set({ heldOutSeed: value ?? 0 })}
+                />
+              )}
+            </Field>
+          </>
+        )}
         {resolved.heldOut !== null && (
           <Field label="Rows measured" {...fieldProps(problemAt, 'data.heldOut.rows')}>
             {(ids) => (

@@ -14,6 +14,9 @@ const ChosenReward = z.object({
 });
 export type ChosenReward = z.infer<typeof ChosenReward>;
 
+/** The choice to hold out a part of the data itself. */
+export const OWN_PART = '\u0000part';
+
 /** The form's value. Settings are kept for each algorithm, so that trying another one loses nothing. */
 export const Draft = z.object({
   name: z.string(),
@@ -24,6 +27,10 @@ export const Draft = z.object({
   mapping: z.object(Columns.shape).nullable(),
   heldOut: z.string().nullable().optional(),
   heldOutRows: z.number(),
+  /** With `heldOut` OWN_PART: a share below 1, or a number of rows; and which ones. */
+  heldOutPart: z.number().default(0.1),
+  heldOutSeed: z.number().default(0),
+  dropDuplicates: z.boolean().default(false),
   /** null: as the data set suggests. */
   rewards: z.array(ChosenReward).nullable(),
   params: z.record(z.string(), z.record(z.string(), z.unknown())),
@@ -39,6 +46,9 @@ export const emptyDraft = (): Draft => ({
   dataset: null,
   mapping: null,
   heldOutRows: 128,
+  heldOutPart: 0.1,
+  heldOutSeed: 0,
+  dropDuplicates: false,
   rewards: null,
   params: {},
   seed: 0,
@@ -60,7 +70,7 @@ export interface Resolved {
   dataset: Dataset | undefined;
   mapping: Mapping;
   rewards: (ChosenReward & { reward: Reward | undefined })[];
-  /** Id of the data set that is held out, or null for none. */
+  /** Id of the data set that is held out, OWN_PART, or null for none. */
   heldOut: string | null;
   name: string;
 }
@@ -109,7 +119,8 @@ export function toConfig(draft: Draft, resolved: Resolved): RunConfigInput | nul
     data: {
       dataset: dataset.id,
       mapping: resolved.mapping,
-      heldOut: resolved.heldOut === null ? null : { dataset: resolved.heldOut, rows: draft.heldOutRows },
+      dropDuplicates: draft.dropDuplicates,
+      heldOut: heldOutOf(draft, resolved.heldOut),
     },
     rewards: rollouts
       ? resolved.rewards.flatMap(({ reward, weight, params: values }) =>
@@ -120,6 +131,13 @@ export function toConfig(draft: Draft, resolved: Resolved): RunConfigInput | nul
     seed: draft.seed,
     checkpointEvery: draft.checkpointEvery,
   };
+}
+
+function heldOutOf(draft: Draft, chosen: string | null): RunConfigInput['data']['heldOut'] {
+  if (chosen === null) return null;
+  const rows = draft.heldOutRows;
+  if (chosen !== OWN_PART) return { dataset: chosen, rows };
+  return { part: draft.heldOutPart, seed: draft.heldOutSeed, rows };
 }
 
 /**
@@ -147,8 +165,8 @@ export function fromConfig(config: RunConfigInput): Draft {
     model: config.model,
     dataset: config.data.dataset,
     mapping: config.data.mapping ?? null,
-    heldOut: config.data.heldOut?.dataset ?? null,
-    heldOutRows: config.data.heldOut?.rows ?? 128,
+    ...heldOutDraft(config.data.heldOut ?? null),
+    dropDuplicates: config.data.dropDuplicates ?? false,
     rewards: (config.rewards ?? []).map((reward) => ({
       id: 'id' in reward ? reward.id : null,
       weight: reward.weight ?? 1,
@@ -158,6 +176,13 @@ export function fromConfig(config: RunConfigInput): Draft {
     seed: config.seed ?? 0,
     checkpointEvery: config.checkpointEvery ?? 20,
   };
+}
+
+function heldOutDraft(heldOut: NonNullable<RunConfigInput['data']['heldOut']> | null): Partial<Draft> {
+  if (heldOut === null) return { heldOut: null };
+  const rows = { heldOutRows: heldOut.rows ?? 128 };
+  if ('dataset' in heldOut) return { heldOut: heldOut.dataset, ...rows };
+  return { heldOut: OWN_PART, heldOutPart: heldOut.part, heldOutSeed: heldOut.seed ?? 0, ...rows };
 }
 
 const kindOf = (algorithm: string): DataKind => {
@@ -170,12 +195,13 @@ function fits({ type, suggestedReward }: Dataset, kind: DataKind): boolean {
   if (kind === 'rollouts') return suggestedReward !== null;
   if (kind === 'pairs') return type === 'preference';
   if (kind === 'rated') return type === 'unpaired-preference';
-  return type === 'messages' || type === 'prompt-completion' || type === 'text';
+  return ['messages', 'sharegpt', 'prompt-completion', 'alpaca', 'text'].includes(type);
 }
 
 type Part = { part: keyof Mapping; label: string };
 
 const prompt: Part = { part: 'prompt', label: 'Prompt' };
+const input: Part = { part: 'input', label: 'Input' };
 const completion: Part = { part: 'completion', label: 'Completion' };
 const conversation: Part[] = [
   { part: 'messages', label: 'Messages' },
@@ -183,15 +209,16 @@ const conversation: Part[] = [
 ];
 
 const PARTS: Record<DataKind, readonly Part[]> = {
-  rollouts: [prompt, { part: 'answer', label: 'Answer' }, ...conversation],
-  examples: [prompt, completion, ...conversation],
+  rollouts: [prompt, input, { part: 'answer', label: 'Answer' }, ...conversation],
+  examples: [prompt, input, completion, ...conversation],
   pairs: [
     prompt,
+    input,
     { part: 'chosen', label: 'Better answer' },
     { part: 'rejected', label: 'Worse answer' },
     { part: 'system', label: 'System' },
   ],
-  rated: [prompt, completion, { part: 'label', label: 'Good or bad' }, ...conversation],
+  rated: [prompt, input, completion, { part: 'label', label: 'Good or bad' }, ...conversation],
 };
 
 /** Parts of a row that an algorithm reads. */

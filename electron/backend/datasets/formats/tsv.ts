@@ -1,0 +1,3 @@
+import { delimited } from './delimited';
+
+export const tsv = delimited('TSV', ['.tsv'], () => '\t');
