@@ -120,6 +120,11 @@ export const ENGINE_QUANTITIES: Record<string, EngineQuantity> = {
     differentiable: true,
     help: "the scalar head's score once the trajectory's last token is read",
   },
+  routerAux: {
+    shape: 'T',
+    differentiable: true,
+    help: "each token's part of the load-balancing loss of a mixture of experts (Switch Transformers, eq. 4), all layers and tokens of the step; they sum to it",
+  },
 };
 
 export class ProgramError extends Error {

@@ -21,6 +21,8 @@ struct DecoderSpec {
   RmsNorm final_norm;
   /** Embeddings are multiplied by it. */
   float embedding_scale = 1.0f;
+  /** Model::chosen_experts. */
+  int chosen_experts = 0;
 };
 
 /** The pre-norm decoder that Llama made common, of parts that each family chooses (transformers' names). */
@@ -31,6 +33,9 @@ class Decoder : public Model {
   std::vector<TensorSpec> tensors() const override;
   std::vector<LinearModule> linears() const override {
     return modules_;
+  }
+  int chosen_experts() const override {
+    return spec_.chosen_experts;
   }
   RowNumbers row_numbers() const override;
   Params stack(const Params& checkpoint) const override;

@@ -55,6 +55,10 @@ class Model {
   int64_t parameters() const;
   /** Modules that LoRA can attach to. */
   virtual std::vector<LinearModule> linears() const = 0;
+  /** Experts that each token is sent to by softmax routers, which routerAux is defined for; 0: there are none. */
+  virtual int chosen_experts() const {
+    return 0;
+  }
   /** Of all layers. */
   virtual RowNumbers row_numbers() const = 0;
   /** transformers' tensors -> the engine's; `unstack` is its inverse. Both are linear and differentiable. */

@@ -17,9 +17,11 @@ std::shared_ptr<const Model> make_qwen3_moe(const ConfigReader& reader) {
   const int step = reader.count("decoder_sparse_step", 1);
   const std::vector<int> dense = reader.whole_numbers("mlp_only_layers", {});
   DecoderSpec spec = decoder_of(c, {reader.rope(c.head_dim, c.model.context)});
+  bool any = false;
   for (int i = 0; i < c.model.layers; i++) {
     const bool sparse =
         (i + 1) % step == 0 && std::find(dense.begin(), dense.end(), i) == dense.end();
+    any = any || sparse;
     std::shared_ptr<const Part> mlp;
     if (sparse) {
       ExpertsOptions o;
@@ -38,6 +40,7 @@ std::shared_ptr<const Model> make_qwen3_moe(const ConfigReader& reader) {
     spec.layers.push_back(pre_norm_layer(
         c, i, std::make_shared<GroupedAttention>(qwen3_attention(c, i)), std::move(mlp)));
   }
+  spec.chosen_experts = any ? m.chosen : 0;
   return std::make_shared<Decoder>(std::move(spec));
 }
 

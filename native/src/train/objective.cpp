@@ -77,7 +77,10 @@ Objective::Objective(
         std::to_string(layout_.trajectories) + " trajectories");
   }
   bool skips = std::any_of(skip_.begin(), skip_.end(), [](uint8_t s) { return s != 0; });
-  if (skips && (program_.unit() != 1 || !program_.prepass_quantities().empty())) {
+  // The router's loss is of all tokens together.
+  auto names = program_.engine_quantities();
+  bool router = std::find(names.begin(), names.end(), "routerAux") != names.end();
+  if (skips && (router || program_.unit() != 1 || !program_.prepass_quantities().empty())) {
     fail("skip: this program's trajectories interact, so none can be left out");
   }
   int64_t offset = 0;

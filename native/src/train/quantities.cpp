@@ -17,6 +17,7 @@ const std::set<std::string> of_token_stats = {"logp", "entropy"};
 const std::set<std::string> of_vocabulary = {"meanLogp", "logSumSqProbs", "correct"};
 const std::set<std::string> of_teacher = {"jsd", "topkDivergence"};
 const std::set<std::string> of_scalar_head = {"value", "score"};
+const std::set<std::string> of_router = {"routerAux"};
 
 [[noreturn]] void fail(const std::string& what) {
   throw Error(ErrorCode::invalid_argument, what);
@@ -57,13 +58,13 @@ float option(const Wanted& wanted, const char* name) {
 Forward::Forward(const Rows& rows, QuantityOptions options, std::optional<Teacher> teacher)
     : options_(std::move(options)),
       teacher_(std::move(teacher)),
-      rows_(wants("score") ? with_end(rows) : rows),
+      rows_(with_ends() ? with_end(rows) : rows),
       offsets_(rows_),
       targets_(rows) {
   for (const auto& [name, _, gradient] : options_.wanted) {
     bool teaches = of_teacher.count(name) > 0;
     if (!teaches && !of_token_stats.count(name) && !of_vocabulary.count(name) &&
-        !of_scalar_head.count(name)) {
+        !of_scalar_head.count(name) && !of_router.count(name)) {
       fail("program: the engine does not make '" + name + "'");
     }
     if (teaches && !teacher_) {
@@ -79,17 +80,22 @@ bool Forward::wants(const std::string& name) const {
 }
 
 Forward::Batch Forward::prepare(const MicroBatch& micro) const {
-  bool ends = wants("score");
-  Batch batch{pad(rows_, offsets_, {micro.rows, micro.length + (ends ? 1 : 0)}), {}, {}, {}, {}};
+  bool ends = with_ends();
+  Batch batch{
+      pad(rows_, offsets_, {micro.rows, micro.length + (ends ? 1 : 0)}), {}, {}, {}, {}, {}};
   std::vector<int32_t> target, end;
   int32_t at = 0;
   for (int row : micro.rows) {
     int count = rows_.lengths[row] - 1 - (ends ? 1 : 0);
+    const auto first = static_cast<int32_t>(target.size());
     for (int t = 0; t < count; t++) {
+      batch.share_of_position.push_back(first + t);
       target.push_back(at++);
       batch.place_T.push_back(targets_.target[row] + t);
     }
     if (ends) {
+      // A row of one token has no target to give its share to; it has none.
+      batch.share_of_position.push_back(count > 0 ? first + count - 1 : -1);
       end.push_back(at++);
     }
   }
@@ -121,8 +127,10 @@ Quantities Forward::make(const Model& model, const Bound& bound, const Batch& ba
   if ((wants("value") || wants("score")) && !bound.scalar_head) {
     fail("adapter: neither it nor its model has a scalar head, so there is no value and no score");
   }
-  auto hidden = forward_hidden(model, bound, batch.padded);
-  if (batch.end_R) {
+  std::vector<mx::array> routers;
+  auto hidden =
+      forward_hidden(model, bound, batch.padded, wants("routerAux") ? &routers : nullptr);
+  if (batch.end_R && wants("score")) {
     made.insert_or_assign("score", times_scalar_head(mx::take(hidden, *batch.end_R, 0), bound));
   }
   if (batch.place_T.empty()) {
@@ -147,6 +155,8 @@ Quantities Forward::make(const Model& model, const Bound& bound, const Batch& ba
       stats.entropy_gradient |= wanted.name == "entropy" && wanted.gradient;
     } else if (wanted.name == "value") {
       made.insert_or_assign("value", times_scalar_head(hidden, bound));
+    } else if (wanted.name == "routerAux") {
+      made.insert_or_assign("routerAux", router_aux(routers, batch));
     } else if (wanted.name != "score") {
       const auto& head = model.head(bound.weights);
       made.insert_or_assign(wanted.name, over_vocabulary(wanted, hidden, head, targets_T, batch));
@@ -163,6 +173,68 @@ Quantities Forward::make(const Model& model, const Bound& bound, const Batch& ba
     }
   }
   return made;
+}
+
+namespace {
+
+// Positions that have a share of routerAux, among all B L, and the target that each gives it to.
+std::pair<mx::array, mx::array> shares(const Forward::Batch& batch) {
+  std::vector<int32_t> kept, target;
+  for (size_t i = 0; i < batch.share_of_position.size(); i++) {
+    if (batch.share_of_position[i] >= 0) {
+      kept.push_back(static_cast<int32_t>(i));
+      target.push_back(batch.share_of_position[i]);
+    }
+  }
+  return {mx::take(batch.padded.at_T, indices(kept), 0), indices(target)};
+}
+
+}  // namespace
+
+void Forward::measure_experts(
+    const Model& model,
+    const Bound& bound,
+    const std::vector<MicroBatch>& step,
+    const std::atomic<bool>& cancelled) {
+  if (!wants("routerAux")) {
+    return;
+  }
+  if (model.chosen_experts() == 0) {
+    fail("program: 'routerAux' is of a mixture of experts with softmax routers; the model has none");
+  }
+  std::optional<mx::array> counts;
+  double tokens = 0, layers = 1;
+  for (const auto& micro : step) {
+    if (cancelled) {
+      throw Error(ErrorCode::cancelled, "step: cancelled");
+    }
+    auto batch = prepare(micro);
+    auto at_N = shares(batch).first;
+    if (at_N.size() == 0) {
+      continue;
+    }
+    std::vector<mx::array> routers;
+    forward_hidden(model, bound, batch.padded, &routers);
+    auto some = expert_counts(routers, at_N, model.chosen_experts());
+    counts = counts ? *counts + some : some;
+    counts->eval();
+    tokens += static_cast<double>(at_N.size());
+    layers = static_cast<double>(routers.size());
+  }
+  if (counts) {
+    use_ = {*counts * mx::array(static_cast<float>(1 / (tokens * layers))), tokens};
+  }
+}
+
+mx::array Forward::router_aux(const std::vector<mx::array>& router_logits, const Batch& batch)
+    const {
+  if (!use_) {
+    fail("program: 'routerAux' cannot be part of a number of the whole step");
+  }
+  auto [at_N, target_N] = shares(batch);
+  auto share_N = router_loss(router_logits, at_N, *use_);
+  auto none_T = mx::zeros({static_cast<int>(batch.place_T.size())}, mx::float32);
+  return mx::scatter_add(none_T, target_N, mx::expand_dims(share_N, 1), 0);
 }
 
 mx::array Forward::over_vocabulary(

@@ -1,7 +1,9 @@
 #pragma once
 
 #include "train/forward.h"
+#include "train/router_loss.h"
 
+#include <atomic>
 #include <map>
 #include <optional>
 #include <string>
@@ -49,13 +51,29 @@ class Forward {
     std::optional<mx::array> teacher_TD;
     /** Each target's place in the request's [T]. */
     std::vector<int64_t> place_T;
+    /** The target that each position's share of routerAux is given to: its own; a row's end, the one before it. */
+    std::vector<int32_t> share_of_position;
   };
   Batch prepare(const MicroBatch& micro) const;
+  /**
+   * For routerAux: how the experts are used by all micro-batches of the step, without gradient; costs a forward of
+   * each. Does nothing where it is not wanted. Throws invalid_argument where the model has no router.
+   */
+  void measure_experts(
+      const Model& model,
+      const Bound& bound,
+      const std::vector<MicroBatch>& step,
+      const std::atomic<bool>& cancelled);
 
   /** Throws invalid_argument where the scalar head is wanted and there is none. */
   Quantities make(const Model& model, const Bound& bound, const Batch& batch) const;
 
  private:
+  /** Rows are forwarded with their last token. */
+  bool with_ends() const {
+    return wants("score") || wants("routerAux");
+  }
+  mx::array router_aux(const std::vector<mx::array>& router_logits, const Batch& batch) const;
   bool wants(const std::string& name) const;
   mx::array over_vocabulary(
       const Wanted& wanted,
@@ -66,6 +84,7 @@ class Forward {
 
   QuantityOptions options_;
   std::optional<Teacher> teacher_;
+  std::optional<ExpertUse> use_;
   Rows rows_;
   RowOffsets offsets_, targets_;
 };

@@ -64,9 +64,11 @@ Gradients gradients(
       request.rows, {objective.wanted(), request.temperature, trainable.trains_head()}, teacher);
   objective.prepass(made_for_prepass(trainable, objective, request, teacher, cancelled));
   auto arguments = all_arguments(masters.size());
+  const auto step = plan_batches(
+      objective.units(), request.rows.targets(), request.micro_tokens, training_buckets());
+  forward.measure_experts(*trainable.model().model, trainable.bind(masters), step, cancelled);
   Gradients result;
-  for (const auto& micro : plan_batches(
-           objective.units(), request.rows.targets(), request.micro_tokens, training_buckets())) {
+  for (const auto& micro : step) {
     if (cancelled) {
       throw Error(ErrorCode::cancelled, "step: cancelled");
     }
