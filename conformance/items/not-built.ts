@@ -4,7 +4,6 @@ import type { Item } from './item';
 const LATER: [RegExp, string][] = [
   [/^models\/(bailing_moe_v3|qwen3_5|qwen3_5_moe|qwen3_next)\//, 'model family'],
   [/^lora\/qwen3_tied\/dora\//, 'DoRA'],
-  [/^train\/sft_lora_moe_aux_loss\//, "training a mixture of experts with its router's loss"],
   [/^optim\/other_optimisers\.json$/, 'Muon and Adafactor'],
 ];
 

@@ -119,14 +119,21 @@ function supervised(batch: Json): { rows: number[][]; mask: number[] } {
   };
 }
 
-async function runSupervised(s: Session): Promise<void> {
+/** Of the parts that a loss is made of, where the fixture tells them apart. */
+const metricsAt = ({ nll, aux_loss }: Json, k: number): Json =>
+  aux_loss ? { 'train/nll': nll[k], 'train/router_aux': aux_loss[k] } : {};
+
+/** transformers' router_aux_loss_coef. */
+const runMixture = (s: Session): Promise<void> => runSupervised(s, sftLoss({ routerAuxCoef: 0.01 }));
+
+async function runSupervised(s: Session, program = sftLoss()): Promise<void> {
   const { batches, config, expected } = s.spec;
   const accumulated = config.gradient_accumulation_steps ?? 1;
   for (let i = 0; i < batches.length; i += accumulated) {
     const parts = batches.slice(i, i + accumulated).map(supervised);
     const rows = parts.flatMap((p: { rows: number[][] }) => p.rows);
     const loss = parts.flatMap((p: { mask: number[] }) => p.mask);
-    await s.step(sftLoss(), rows, { loss });
+    await s.step(program, rows, { loss }, metricsAt(expected, i / accumulated));
   }
   if (expected.loss_on_first_batch_after === undefined) return;
   const { rows, mask } = supervised(batches[0]);
@@ -237,8 +244,9 @@ async function runPairs(s: Session): Promise<void> {
 }
 
 const RUNS: Record<string, (s: Session) => Promise<void>> = {
-  sft_lora: runSupervised,
-  sft_lora_accum_clip_cosine: runSupervised,
+  sft_lora: (s) => runSupervised(s),
+  sft_lora_accum_clip_cosine: (s) => runSupervised(s),
+  sft_lora_moe_aux_loss: runMixture,
   sft_full: runFull,
   grpo_lora: runRollouts,
   gspo_lora: runRollouts,

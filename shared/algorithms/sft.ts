@@ -4,6 +4,7 @@ import type { Algorithm } from './algorithm';
 import { adapterParams, optimizerParams } from './common';
 import { field } from './fields';
 import { ENTROPY_METRIC } from './metrics';
+import { addRouterLoss, ROUTER_METRIC, routerParams } from './router';
 
 const params = z.strictObject({
   epochs: field(z.int().min(1).max(100).default(2), {
@@ -34,16 +35,18 @@ const params = z.strictObject({
     level: 'advanced',
     section: 'Objective',
   }),
+  ...routerParams(),
   ...optimizerParams({ learningRate: 2e-4, schedule: 'linear', warmup: 0.05 }),
   ...adapterParams(),
 });
 
 /** L = - sum_t log p_t / tokens of the update: a mean over tokens, not over rows. */
-export function sftLoss(): LossProgram {
+export function sftLoss(o: { routerAuxCoef?: number } = {}): LossProgram {
   const p = new ProgramBuilder();
   const loss = p.mask('loss', 'T');
   const logp = p.engine('logp', loss);
   p.loss('nll', logp.neg(), p.atLeastOne(loss.count()));
+  addRouterLoss(p, o.routerAuxCoef ?? 0);
   p.mean('train/nll', logp.neg(), loss);
   p.mean('policy/entropy', p.engine('entropy', loss), loss);
   p.mean('train/probability', logp.exp(), loss);
@@ -66,7 +69,7 @@ export const sft: Algorithm<typeof params> = {
     completionOnly: p.completionOnly,
   }),
   steps: (p, rows) => Math.ceil(rows / p.batchSize) * p.epochs,
-  losses: () => ({ policy: sftLoss() }),
+  losses: (p) => ({ policy: sftLoss(p) }),
   metrics: [
     {
       key: 'train/nll',
@@ -83,6 +86,7 @@ export const sft: Algorithm<typeof params> = {
       better: 'up',
     },
     ENTROPY_METRIC,
+    ROUTER_METRIC,
   ],
   headline: 'train/nll',
 };

@@ -7,8 +7,8 @@ mx::array forward_hidden(
     const Bound& bound,
     const PaddedBatch& batch,
     std::vector<mx::array>* router_logits) {
-  auto hidden = model.hidden(
-      bound.weights, bound.lora, batch.ids_BL, nullptr, std::nullopt, router_logits);
+  auto hidden =
+      model.hidden(bound.weights, bound.lora, batch.ids_BL, nullptr, std::nullopt, router_logits);
   return mx::take(mx::reshape(hidden, {-1, hidden.shape(-1)}), batch.at_T, 0);
 }
 

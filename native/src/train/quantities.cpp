@@ -128,8 +128,7 @@ Quantities Forward::make(const Model& model, const Bound& bound, const Batch& ba
     fail("adapter: neither it nor its model has a scalar head, so there is no value and no score");
   }
   std::vector<mx::array> routers;
-  auto hidden =
-      forward_hidden(model, bound, batch.padded, wants("routerAux") ? &routers : nullptr);
+  auto hidden = forward_hidden(model, bound, batch.padded, wants("routerAux") ? &routers : nullptr);
   if (batch.end_R && wants("score")) {
     made.insert_or_assign("score", times_scalar_head(mx::take(hidden, *batch.end_R, 0), bound));
   }
@@ -200,7 +199,8 @@ void Forward::measure_experts(
     return;
   }
   if (model.chosen_experts() == 0) {
-    fail("program: 'routerAux' is of a mixture of experts with softmax routers; the model has none");
+    fail(
+        "program: 'routerAux' is of a mixture of experts with softmax routers; the model has none");
   }
   std::optional<mx::array> counts;
   double tokens = 0, layers = 1;
