@@ -48,7 +48,13 @@ export function answerDesktopVerbs(): void {
     choose({
       title: 'Add a data set',
       properties: ['openFile'],
-      filters: [{ name: 'JSON Lines', extensions: ['jsonl', 'ndjson'] }],
+      filters: [
+        {
+          name: 'Data',
+          extensions: ['jsonl', 'ndjson', 'json', 'csv', 'tsv', 'parquet', 'arrow', 'feather', 'ipc', 'gz'],
+        },
+        { name: 'All files', extensions: ['*'] },
+      ],
     }),
   );
   answer(desktopChannels.chooseExportFolder, nothing, () =>

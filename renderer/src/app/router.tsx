@@ -38,7 +38,7 @@ const dataset = createRoute({
   getParentRoute: () => root,
   path: '/data/$id',
   validateSearch: z.object({
-    tab: z.enum(['rows', 'model', 'problems']).default('rows').catch('rows'),
+    tab: z.enum(['rows', 'model', 'statistics', 'problems']).default('rows').catch('rows'),
     page: whole,
     model: text,
     algorithm: text,

@@ -1,4 +1,5 @@
 import { keepPreviousData, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
 import type { z } from 'zod';
 import type { Dataset, Mapping, PreviewRow as PreviewRowSchema } from '../../../shared/contract/datasets';
 import type { Adapter, BrowseEntry as BrowseEntrySchema, Model } from '../../../shared/contract/models';
@@ -39,7 +40,11 @@ const newestFirst = (adapters: readonly Adapter[]) =>
 
 export function useDatasets() {
   const client = useClient();
-  return useQuery({ queryKey: ['datasets'], queryFn: ({ signal }) => client.datasets.list({}, { signal }) });
+  return useQuery({
+    queryKey: ['datasets'],
+    queryFn: ({ signal }) => client.datasets.list({}, { signal }),
+    refetchInterval: ({ state }) => (state.data?.some(({ indexing }) => indexing !== null) ? 1000 : false),
+  });
 }
 
 export function useRewards() {
@@ -103,6 +108,62 @@ export function useUpload(onProgress: (share: number) => void) {
     },
     onSuccess: () => queries.invalidateQueries({ queryKey: ['datasets'] }),
   });
+}
+
+/** What a reference names on the Hub; asked for when it is sent. */
+export function useHubListing(reference: string | null) {
+  const client = useClient();
+  return useQuery({
+    queryKey: ['hub', reference],
+    queryFn: ({ signal }) => client.datasets.lookUp({ reference: reference! }, { signal }),
+    enabled: reference !== null,
+    retry: false,
+    staleTime: 60_000,
+  });
+}
+
+/** Fetches data from the Hub; cancelled, it goes on where it was the next time. */
+export function useHubFetch(onProgress: (share: number) => void) {
+  const client = useClient();
+  const queries = useQueryClient();
+  return useMutation({
+    mutationFn: async ({ reference, signal }: { reference: string; signal: AbortSignal }) => {
+      for await (const item of client.datasets.fetch({ reference }, { signal })) {
+        if (item.kind === 'done') return item.datasets;
+        onProgress(item.total === 0 ? 1 : item.done / item.total);
+      }
+      throw new Error('the download ended without a data set');
+    },
+    onSuccess: () => queries.invalidateQueries({ queryKey: ['datasets'] }),
+  });
+}
+
+/** What an algorithm would make of the first rows, with the share that has been looked at. */
+export function useStatistics(input: {
+  id: string;
+  model: string | undefined;
+  mapping: Mapping;
+  algorithm: string;
+  maxLength: number | null;
+  dropDuplicates: boolean;
+}) {
+  const client = useClient();
+  const [share, setShare] = useState(0);
+  const { model, maxLength, ...rest } = input;
+  const query = useQuery({
+    queryKey: ['datasets', 'statistics', input],
+    queryFn: async ({ signal }) => {
+      const asked = { ...rest, model: model!, ...(maxLength === null ? {} : { maxLength }) };
+      for await (const item of client.datasets.statistics(asked, { signal })) {
+        if (item.kind === 'done') return item.statistics;
+        setShare(item.total === 0 ? 0 : item.done / item.total);
+      }
+      throw new Error('the statistics ended without a result');
+    },
+    enabled: model !== undefined,
+    placeholderData: keepPreviousData,
+  });
+  return { query, share };
 }
 
 export const ROW_PAGE = 50;

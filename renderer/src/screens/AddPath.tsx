@@ -16,7 +16,7 @@ type Kind = 'models' | 'datasets';
 
 const words = {
   models: { title: 'Add a model', looksLike: ['model', 'gguf'], what: 'a model folder or a GGUF file' },
-  datasets: { title: 'Add data', looksLike: ['dataset'], what: 'a JSONL file' },
+  datasets: { title: 'Add data', looksLike: ['dataset'], what: 'a data file, or a folder of them' },
 } as const;
 
 /** Adds a model or data set by its place: the desktop's own dialog, or the folders the web host lets be seen. */
@@ -83,9 +83,14 @@ function DesktopChoice({
           </Button>
         </>
       ) : (
-        <Button kind="primary" busy={busy} onClick={() => void ask('dataset')}>
-          Choose a file…
-        </Button>
+        <>
+          <Button kind="primary" busy={busy} onClick={() => void ask('dataset')}>
+            Choose a file…
+          </Button>
+          <Button busy={busy} onClick={() => void ask('folder')}>
+            Choose a folder…
+          </Button>
+        </>
       )}
     </div>
   );

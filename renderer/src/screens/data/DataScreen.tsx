@@ -1,5 +1,5 @@
 import { Link, useNavigate } from '@tanstack/react-router';
-import { Plus, Upload } from 'lucide-react';
+import { CloudDownload, Plus, Upload } from 'lucide-react';
 import { useRef, useState, type DragEvent } from 'react';
 import { Button } from '../../components/Button';
 import { formatBytes, formatCount, formatPercent } from '../../components/format';
@@ -16,11 +16,13 @@ import { asFailure } from '../../data/failure';
 import { useDatasets, useUpload } from '../../data/library';
 import { AddPath } from '../AddPath';
 import { datasetStates, typeNames } from './dataset-words';
+import { HubDialog } from './HubDialog';
 import styles from './DataScreen.module.css';
 
 export function DataScreen() {
   const datasets = useDatasets();
   const [adding, setAdding] = useState(false);
+  const [fetching, setFetching] = useState(false);
   const [share, setShare] = useState(0);
   const upload = useUpload(setShare);
   const navigate = useNavigate();
@@ -46,13 +48,16 @@ export function DataScreen() {
           <Button icon={<Upload />} busy={upload.isPending} onClick={() => input.current?.click()}>
             Upload…
           </Button>
+          <Button icon={<CloudDownload />} onClick={() => setFetching(true)}>
+            From the Hub…
+          </Button>
           <Button kind="primary" icon={<Plus />} onClick={() => setAdding(true)}>
-            Add file…
+            Add file or folder…
           </Button>
           <input
             ref={input}
             type="file"
-            accept=".jsonl,.ndjson"
+            accept=".jsonl,.ndjson,.json,.csv,.tsv,.parquet,.arrow,.feather,.ipc,.gz"
             hidden
             aria-label="File to upload"
             onChange={(event) => {
@@ -105,12 +110,12 @@ export function DataScreen() {
             title="No data yet"
             action={
               <Button icon={<Upload />} onClick={() => input.current?.click()}>
-                Upload a JSONL file…
+                Upload a file…
               </Button>
             }
           >
-            One JSON object a line: a prompt, and an answer to check against or to learn. Drop a file here, or
-            add one that is on this machine.
+            A prompt a row, and an answer to check against or to learn: JSON Lines, JSON, CSV, TSV, Parquet or
+            Arrow. Drop a file here, add a file or folder that is on this machine, or fetch data from the Hub.
           </EmptyState>
         ) : (
           <Table
@@ -140,12 +145,13 @@ export function DataScreen() {
                 cell: (dataset) => <Status {...datasetStates[dataset.state]} small />,
               },
               { key: 'type', header: 'Kind', width: 150, cell: (dataset) => typeNames[dataset.type] },
+              { key: 'format', header: 'Format', width: 96, cell: (dataset) => dataset.format || '–' },
               {
                 key: 'rows',
                 header: 'Rows',
                 numeric: true,
                 width: 76,
-                cell: (dataset) => formatCount(dataset.rows),
+                cell: (dataset) => `${formatCount(dataset.rows)}${dataset.indexing === null ? '' : '+'}`,
               },
               {
                 key: 'problems',
@@ -184,6 +190,7 @@ export function DataScreen() {
           />
         )}
       </div>
+      <HubDialog open={fetching} onClose={() => setFetching(false)} />
       <AddPath kind="datasets" open={adding} onClose={() => setAdding(false)} />
     </Screen>
   );

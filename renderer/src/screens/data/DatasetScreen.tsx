@@ -2,7 +2,7 @@ import { Link, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { Absent } from '../../components/Absent';
 import { Button, buttonClass } from '../../components/Button';
-import { formatBytes, formatCount, plural } from '../../components/format';
+import { formatBytes, formatCount, formatPercent, plural } from '../../components/format';
 import { Notice } from '../../components/Notice';
 import { RemoveDialog } from '../../components/RemoveDialog';
 import { Screen } from '../../components/Screen';
@@ -15,9 +15,10 @@ import { useDatasets, useRemove } from '../../data/library';
 import { datasetStates, typeNames } from './dataset-words';
 import { Preview } from './Preview';
 import { Rows } from './Rows';
+import { Statistics } from './Statistics';
 
 export interface DatasetSearch {
-  tab: 'rows' | 'model' | 'problems';
+  tab: 'rows' | 'model' | 'statistics' | 'problems';
   page?: number | undefined;
   model?: string | undefined;
   algorithm?: string | undefined;
@@ -56,8 +57,19 @@ export function DatasetScreen({ id, search }: { id: string; search: DatasetSearc
       }
       meta={
         <>
-          <span>{plural(dataset.rows, 'row')}</span>
+          <span>
+            {plural(dataset.rows, 'row')}
+            {dataset.indexing !== null && ` so far: ${formatPercent(dataset.indexing)} read`}
+          </span>
           <span>{typeNames[dataset.type]}</span>
+          {dataset.format !== '' && (
+            <span>
+              {dataset.format}
+              {dataset.files > 1 && `, ${formatCount(dataset.files)} files`}
+            </span>
+          )}
+          {dataset.split !== null && <span>split {dataset.split}</span>}
+          {dataset.reference !== null && <span>Hub: {dataset.reference}</span>}
           <span>{formatBytes(dataset.bytes)}</span>
           <code>{dataset.path}</code>
         </>
@@ -85,6 +97,7 @@ export function DatasetScreen({ id, search }: { id: string; search: DatasetSearc
           tabs={[
             { value: 'rows', label: 'Rows' },
             { value: 'model', label: 'As the model sees it' },
+            { value: 'statistics', label: 'Statistics' },
             {
               value: 'problems',
               label: 'Problems',
@@ -107,6 +120,14 @@ export function DatasetScreen({ id, search }: { id: string; search: DatasetSearc
             </Notice>
           </div>
         )}
+        {dataset.notes.map((note) => (
+          <div key={note} style={{ marginBottom: 16, maxWidth: 720 }}>
+            <Notice level="info">{note}</Notice>
+          </div>
+        ))}
+        {search.tab === 'statistics' && dataset.state === 'ready' && (
+          <Statistics dataset={dataset} model={search.model} algorithm={search.algorithm} onChange={set} />
+        )}
         {search.tab === 'rows' && (
           <Rows dataset={dataset} page={search.page ?? 0} onPage={(page) => set({ page })} />
         )}
@@ -122,12 +143,12 @@ export function DatasetScreen({ id, search }: { id: string; search: DatasetSearc
         {search.tab === 'problems' &&
           (dataset.problems.count === 0 ? (
             <EmptyState compact title="No problems">
-              Every row is a JSON object and can be read.
+              Every row can be read.
             </EmptyState>
           ) : (
             <>
               <p style={{ marginBottom: 12 }}>
-                {plural(dataset.problems.count, 'row')} cannot be used and{' '}
+                {plural(dataset.problems.count, 'row')} cannot be read and{' '}
                 {dataset.problems.count === 1 ? 'is' : 'are'} left out.
                 {dataset.problems.first.length < dataset.problems.count &&
                   ` The first ${dataset.problems.first.length}:`}
@@ -156,7 +177,9 @@ export function DatasetScreen({ id, search }: { id: string; search: DatasetSearc
         description={
           dataset.source === 'uploaded'
             ? 'The uploaded copy is deleted. Runs that used it stay.'
-            : 'The file stays where it is. Runs that used it stay too.'
+            : dataset.source === 'hub'
+              ? 'The copy that was fetched is deleted. Runs that used it stay.'
+              : 'The file stays where it is. Runs that used it stay too.'
         }
         action="Remove"
         busy={remove.isPending}

@@ -8,15 +8,10 @@ import { EmptyState, ErrorState, SkeletonRows } from '../../components/States';
 import { Tag } from '../../components/Tag';
 import { asFailure } from '../../data/failure';
 import { PREVIEW_PAGE, useModels, usePreview, type Dataset } from '../../data/library';
+import { startFor } from './dataset-words';
 import { Pager } from './Pager';
 import styles from './Preview.module.css';
 
-/** The algorithm that a kind of data is first shown for. */
-const STARTS: Partial<Record<Dataset['type'], string>> = {
-  'prompt-only': 'grpo',
-  preference: 'dpo',
-  'unpaired-preference': 'kto',
-};
 const TONES = { better: 'accent', good: 'accent', worse: 'quiet', bad: 'quiet' } as const;
 
 /** Rows with the template applied, token by token, and which of them are trained on. */
@@ -36,7 +31,7 @@ export function Preview({
   const models = useModels();
   const usable = models.data?.filter((each) => each.state === 'ready') ?? [];
   const chosenModel = model ?? usable[0]?.id;
-  const chosenAlgorithm = algorithm ?? STARTS[dataset.type] ?? 'sft';
+  const chosenAlgorithm = algorithm ?? startFor(dataset);
   const preview = usePreview(
     chosenModel === undefined
       ? null
