@@ -51,9 +51,25 @@ export const screens: readonly ScreenCase[] = [
     shows: { full: '12 trained on' },
   },
   {
+    name: 'data statistics',
+    path: '/data/support-mails?tab=statistics',
+    shows: { full: 'Without a value' },
+  },
+  {
+    name: 'data from the Hub',
+    path: '/data',
+    shows: { full: 'support-mails.jsonl' },
+    act: async (page) => {
+      await page.getByRole('button', { name: 'From the Hub…' }).click();
+      await page.getByLabel('Repository').fill('openai/gsm8k');
+      await page.getByRole('button', { name: 'Look up' }).click();
+      await expect(page.getByRole('button', { name: 'Fetch socratic, test' })).toBeVisible();
+    },
+  },
+  {
     name: 'data problems',
     path: '/data/support-mails?tab=problems',
-    shows: { full: '36 rows cannot be used' },
+    shows: { full: '36 rows cannot be read' },
   },
   {
     name: 'rewards',
