@@ -15,6 +15,8 @@ export const sideEntries = {
   'backend/template-host': 'electron/backend/text/template/template-host.ts',
   'backend/reward-host': 'electron/backend/rewards/host/reward-host.ts',
   'backend/reward-worker': 'electron/backend/rewards/host/reward-worker.ts',
+  'backend/type-check': 'electron/backend/algorithms/type-check-worker.ts',
+  'backend/algorithm-kit': 'electron/backend/rewards/host/algorithm-kit.ts',
   'backend/verify': 'electron/backend/runs/verify-entry.ts',
   'headless/web-child': 'electron/headless/web-child.ts',
 };

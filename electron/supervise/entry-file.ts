@@ -1,10 +1,12 @@
 import { fileURLToPath } from 'node:url';
 
-/** Threads and processes beside the main ones; bundled by rolldown.config.mjs under these names. */
+/** Threads and processes beside the main ones, and what the sandbox loads; bundled by rolldown.config.mjs under these names. */
 export type EntryName =
   | 'backend/template-host'
   | 'backend/reward-host'
   | 'backend/reward-worker'
+  | 'backend/algorithm-kit'
+  | 'backend/type-check'
   | 'backend/verify'
   | 'headless/web-child';
 

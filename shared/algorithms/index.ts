@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import { allMetrics } from './about';
 import type { Algorithm, MetricInfo, Needs } from './algorithm';
 import type { adapterParams, optimizerParams } from './common';
 import { dpo } from './dpo';
@@ -6,7 +7,6 @@ import { grpo } from './grpo';
 import { gspo } from './gspo';
 import { HELD_OUT_METRICS } from './held-out';
 import { kto } from './kto';
-import { COMMON_METRICS, ROLLOUT_METRICS } from './metrics';
 import { orpo } from './orpo';
 import { reinforcePlusPlus } from './reinforce-plus-plus';
 import { rloo } from './rloo';
@@ -15,6 +15,7 @@ import { sft } from './sft';
 
 export type { Algorithm, Judgement, MetricInfo, Needs, Role, Rollouts, Use } from './algorithm';
 export { TRAINER_INPUTS } from './algorithm';
+export { aboutOf, allMetrics, type About } from './about';
 export { ADAMW, LORA_TARGETS } from './common';
 export { fields, type Field } from './fields';
 
@@ -42,8 +43,8 @@ export const dataKindOf = (algorithm: Algorithm): DataKind =>
   algorithm.needs(algorithm.params.parse({})).data;
 
 /** What a run of the algorithm measures on held-out rows; the first stands for the run. */
-export const heldOutMetricsOf = (algorithm: Algorithm): readonly [MetricInfo, ...MetricInfo[]] =>
-  HELD_OUT_METRICS[dataKindOf(algorithm)];
+export const heldOutMetricsOf = (kind: DataKind): readonly [MetricInfo, ...MetricInfo[]] =>
+  HELD_OUT_METRICS[kind];
 
 /** Params that every algorithm has: what the trainer reads itself. */
 export type CommonParams = z.output<
@@ -51,7 +52,5 @@ export type CommonParams = z.output<
 >;
 
 /** Everything a run of the algorithm reports, by key once. */
-export function metricsOf(algorithm: Algorithm): MetricInfo[] {
-  const shared = algorithm.advantages ? [...ROLLOUT_METRICS, ...COMMON_METRICS] : COMMON_METRICS;
-  return [...shared, ...algorithm.metrics];
-}
+export const metricsOf = ({ advantages, metrics }: Algorithm): MetricInfo[] =>
+  allMetrics({ rewarded: advantages !== undefined, metrics });

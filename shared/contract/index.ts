@@ -1,3 +1,4 @@
+import { algorithms } from './algorithms';
 import { chat } from './chat';
 import { datasets } from './datasets';
 import { models } from './models';
@@ -6,5 +7,5 @@ import { runs } from './runs';
 import { system } from './system';
 
 /** The whole wire: every verb a host's page can ask of the backend. */
-export const contract = { runs, models, datasets, rewards, chat, system };
+export const contract = { algorithms, runs, models, datasets, rewards, chat, system };
 export type AtelierContract = typeof contract;

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { call, stream } from '../rpc/verb';
+import { AlgorithmInfo } from './algorithms';
 import { AdapterRef } from './chat';
 import { Done, Empty, Id, Page, Problem } from './common';
 import { Mapping } from './datasets';
@@ -53,6 +54,8 @@ export const RunConfig = z
     format: z.literal(2).default(2),
     name: z.string().min(1).max(120),
     algorithm: z.string().min(1),
+    /** Source of an algorithm of one's own; null: `algorithm` names one that the app has, or one that is saved. */
+    algorithmCode: z.string().max(256_000).nullable().default(null),
     model: Id,
     data: z
       .object({
@@ -235,6 +238,8 @@ export type FrozenReward = z.infer<typeof FrozenReward>;
 export const Run = RunSummary.extend({
   config: RunConfig,
   rewards: z.array(FrozenReward),
+  /** Of an algorithm of one's own; null: one of the app. */
+  own: AlgorithmInfo.nullable().default(null),
   folder: z.string(),
   /** What the run was made with: versions, device, hashes of model, data, template and reward. */
   provenance: z.record(z.string(), z.string()),

@@ -9,6 +9,7 @@ import { chatVerbs } from '../chat';
 import { fromEngine, Runs, runVerbs } from '../runs';
 import { lockFolder } from '../store';
 import { appCommit, appRoot, appVersion, EngineHost, Log, SettingsFile, systemVerbs } from '../system';
+import { algorithmVerbs } from './algorithm-verbs';
 import { openLibrary } from './library';
 import { datasetVerbs, modelVerbs } from './library-verbs';
 import { rewardVerbs } from './reward-verbs';
@@ -82,6 +83,7 @@ export async function startBackend(options: BackendOptions): Promise<Backend> {
     models: modelVerbs(library, runs),
     datasets: datasetVerbs(library, runs),
     rewards: rewardVerbs(library, engineHost),
+    algorithms: algorithmVerbs(library),
     chat: chatVerbs({
       engineHost,
       model: (id) => openModel(library, id),
@@ -112,6 +114,7 @@ export async function startBackend(options: BackendOptions): Promise<Backend> {
     async close() {
       await runs.close();
       await library.scoring.close();
+      await library.algorithmHost.close();
       library.renderer.close();
       await engineHost.close();
       log.write('info', 'closed');

@@ -4,7 +4,9 @@ import type { HostSpawn } from '../../supervise/host-spawn';
 import { DatasetRegistry } from '../datasets';
 import { ModelRegistry } from '../models';
 import { Roots } from '../places';
-import { openScoring, RewardStore, type RewardScoring } from '../rewards';
+import { Algorithms } from '../algorithms';
+import { openScoring, RewardScorer, RewardStore, type RewardScoring } from '../rewards';
+import { appRoot } from '../system';
 import { Renderer } from '../text';
 
 export interface LibraryOptions {
@@ -23,6 +25,9 @@ export interface Library {
   datasets: DatasetRegistry;
   rewards: RewardStore;
   scoring: RewardScoring;
+  algorithms: Algorithms;
+  /** The process that runs them: a reward does not wait for an algorithm. */
+  algorithmHost: RewardScorer;
   roots: Roots;
   renderer: Renderer;
 }
@@ -30,6 +35,7 @@ export interface Library {
 export function openLibrary({ home, resources, roots: allowed, module, spawn }: LibraryOptions): Library {
   const roots = new Roots(allowed);
   const renderer = new Renderer({ spawn });
+  const algorithmHost = new RewardScorer(spawn);
   return {
     roots,
     renderer,
@@ -48,5 +54,7 @@ export function openLibrary({ home, resources, roots: allowed, module, spawn }: 
     datasets: new DatasetRegistry({ home, bundled: join(resources, 'datasets'), roots }),
     rewards: new RewardStore(home, join(resources, 'rewards')),
     scoring: openScoring(home, resources, spawn),
+    algorithms: new Algorithms(home, algorithmHost, appRoot()),
+    algorithmHost,
   };
 }

@@ -32,7 +32,7 @@ function usable({ id, name, path, contextLength, fingerprint, templateHash, insp
 
 /** What runs take from the library. */
 export function librarySources(library: Library): Sources {
-  const { datasets, rewards, scoring } = library;
+  const { datasets, rewards, scoring, algorithms } = library;
   const textOf = async (model: UsableModel) => (await openModel(library, model.id)).text;
   return {
     model: (id) => openModel(library, id) as Promise<UsableModel>,
@@ -65,6 +65,7 @@ export function librarySources(library: Library): Sources {
       }
       return { rows, left: dropped.list(), close };
     },
+    ownAlgorithm: (key, code) => algorithms.find(key, code),
     reward: (id) => rewards.get(id),
     async scorer(reward): Promise<Scorer> {
       const { language, code, params } = await scoring.settle(reward);

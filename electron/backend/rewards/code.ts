@@ -19,15 +19,19 @@ export function codeHash(code: string): string {
 /**
  * Types are blanked out in place, so that lines and columns stay the user's. TypeScript's parser finds the
  * mistakes; what has no meaning once types are gone (enum, namespace, parameter properties) is one too.
+ * `importable`: modules that the code may import; a reward has none.
  */
-export async function strip(code: string): Promise<{ javascript: string; mistakes: CodeMistake[] }> {
+export async function strip(
+  code: string,
+  importable: readonly string[] = [],
+): Promise<{ javascript: string; mistakes: CodeMistake[] }> {
   // The compiler is large: loaded when first needed.
   const [{ default: typescript }, { blankSourceFile }] = await Promise.all([
     import('typescript'),
     import('ts-blank-space'),
   ]);
   try {
-    return blank(code, typescript, blankSourceFile);
+    return blank(code, importable, typescript, blankSourceFile);
   } catch (error) {
     if (!(error instanceof RangeError)) throw error;
     const message = 'the code is nested too deeply to be read';
@@ -38,6 +42,7 @@ export async function strip(code: string): Promise<{ javascript: string; mistake
 /** @throws RangeError where the parser's recursion finds no end */
 function blank(
   code: string,
+  importable: readonly string[],
   typescript: typeof ts,
   blankSourceFile: typeof BlankSourceFile,
 ): { javascript: string; mistakes: CodeMistake[] } {
@@ -58,9 +63,15 @@ function blank(
     ),
   );
   for (const statement of file.statements) {
-    if (typescript.isImportDeclaration(statement) && !statement.importClause?.isTypeOnly) {
-      at(statement.getStart(file), 'a reward cannot import anything: it runs alone');
-    }
+    if (!typescript.isImportDeclaration(statement) || statement.importClause?.isTypeOnly) continue;
+    const from = (statement.moduleSpecifier as ts.StringLiteral).text;
+    if (importable.includes(from)) continue;
+    at(
+      statement.getStart(file),
+      importable.length === 0
+        ? 'a reward cannot import anything: it runs alone'
+        : `"${from}" cannot be imported; there are ${importable.join(', ')}`,
+    );
   }
   const waiting = file.statements.find((statement) => isAsyncDefault(typescript, statement));
   if (waiting) {

@@ -4,6 +4,7 @@ import { compileReward } from './code';
 import type { Scored, ScoreRequest } from './contract';
 import {
   batchLimit,
+  type Call,
   type HostMessage,
   type Inspection,
   type Job,
@@ -41,6 +42,7 @@ interface Attempt {
   batch: boolean;
   mistake?: Mistake;
   params?: string;
+  result?: string;
   broken: Break | null;
 }
 
@@ -84,6 +86,25 @@ export class RewardScorer {
       if (attempt.broken) return { mistake: { message: attempt.broken.message } };
       const { mistake, params } = attempt;
       return { ...(mistake && { mistake }), ...(params !== undefined && { params }) };
+    });
+  }
+
+  /** A call of an algorithm's function, JSON in and out. */
+  call(
+    code: string,
+    name: Call['name'],
+    args: unknown,
+    limit: number,
+    signal?: AbortSignal,
+  ): Promise<{ result: string } | { mistake: Mistake }> {
+    return this.#queued(async () => {
+      const task: Call = { kind: 'call', id: this.#nextId++, code, name, args: JSON.stringify(args), limit };
+      let attempt = await this.#attempt(task, signal);
+      // the host may have been killed from outside
+      if (attempt.broken?.status === 'killed' && !attempt.loaded) attempt = await this.#attempt(task, signal);
+      const { broken, mistake, result } = attempt;
+      if (broken) return { mistake: { message: broken.message } };
+      return mistake ? { mistake } : { result: result! };
     });
   }
 
@@ -199,6 +220,7 @@ export class RewardScorer {
         } else if (message.kind === 'done') {
           if (message.mistake) attempt.mistake = message.mistake;
           if (message.params !== undefined) attempt.params = message.params;
+          if (message.result !== undefined) attempt.result = message.result;
           end(() => resolve(attempt));
         }
       });

@@ -1,18 +1,15 @@
 import type { Problem } from '../../../shared/contract/common';
 import type { FrozenReward, RunConfig, RunReward } from '../../../shared/contract/runs';
-import {
-  algorithmByKey,
-  ALGORITHMS,
-  type Algorithm,
-  type CommonParams,
-  type Needs,
-} from '../../../shared/algorithms';
-import { AtelierError, issueHint, issueText, pathOf } from '../../../shared/rpc';
+import type { CommonParams, Needs } from '../../../shared/algorithms';
+import { AtelierError, pathOf } from '../../../shared/rpc';
+import type { UsableAlgorithm } from '../train';
+import { findAlgorithm, type FoundAlgorithm } from './algorithm';
 import { checkRewards } from './rewards';
 import type { Sources, UsableModel } from './sources';
 
 export interface Checked {
-  algorithm: Algorithm;
+  algorithm: UsableAlgorithm;
+  own: FoundAlgorithm['own'];
   params: CommonParams & Record<string, unknown>;
   needs: Needs;
   model: UsableModel;
@@ -39,24 +36,18 @@ export async function checkConfig(
     }
   };
 
-  const algorithm = algorithmByKey(config.algorithm);
-  if (!algorithm) {
-    fault(
-      'algorithm',
-      `There is no algorithm "${config.algorithm}".`,
-      `Choose one of ${ALGORITHMS.map((a) => a.key).join(', ')}.`,
-    );
-    return { problems, checked: null };
-  }
-  const parsed = algorithm.params.safeParse(config.params);
-  for (const issue of parsed.error?.issues ?? []) {
-    fault(pathOf(['params', ...issue.path]), issueText(issue), issueHint(algorithm.params, issue));
+  const found = await attempt('algorithm', () => findAlgorithm(config, sources));
+  if (!found) return { problems, checked: null };
+  const settled = await attempt('algorithm', () => found.settle(config.params));
+  if (settled && 'faults' in settled) {
+    for (const { path, message, hint } of settled.faults) fault(pathOf(['params', ...path]), message, hint);
   }
   const model = await attempt('model', () => sources.model(config.model));
-  const rewards = algorithm.advantages ? await checkRewards(config, algorithm, sources, attempt) : [];
-  if (!parsed.success || !model || problems.length > 0) return { problems, checked: null };
+  const rewards = found.rewarded ? await checkRewards(config, found, sources, attempt) : [];
+  if (!settled || 'faults' in settled || !model || problems.length > 0) return { problems, checked: null };
 
-  const params = parsed.data as Checked['params'];
+  const { algorithm } = settled;
+  const params = settled.params as Checked['params'];
   const needs = algorithm.needs(params);
   if (needs.data !== 'rollouts' && (needs.maxTokens ?? 0) > model.contextLength) {
     problems.push({
@@ -74,7 +65,9 @@ export async function checkConfig(
   }
   return {
     problems,
-    checked: problems.some((p) => p.level === 'error') ? null : { algorithm, params, needs, model, rewards },
+    checked: problems.some((p) => p.level === 'error')
+      ? null
+      : { algorithm, own: found.own, params, needs, model, rewards },
   };
 }
 

@@ -107,7 +107,7 @@ export async function estimateRun(
       rowTokens: meanTokens(data),
       forwards: extraForwards(needs, program),
       rank: params.loraRank,
-      steps: algorithm.steps(params, prepared.usable),
+      steps: await algorithm.steps(params, prepared.usable),
       heldOut: prepared.heldOutRows,
       microTokens: await chooseMicroTokens(engine, lease.model),
       keepCheckpoints: options.settings.values.keepCheckpoints,

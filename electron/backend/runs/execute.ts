@@ -74,7 +74,7 @@ async function work(entry: RunEntry, live: Live, options: RunsOptions) {
     lease = await engineHost.acquire(checked.model.path, checked.model.bytes);
     const engine = await engineHost.engine();
     if (store.lastStep() === 0) tellOfRows(store, prepared, (performance.now() - start) / 1000);
-    await entry.setSteps(checked.algorithm.steps(checked.params, prepared.usable));
+    await entry.setSteps(await checked.algorithm.steps(checked.params, prepared.usable));
     return await train({
       folder: entry.folder,
       config,

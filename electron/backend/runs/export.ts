@@ -2,7 +2,6 @@ import { randomBytes } from 'node:crypto';
 import { copyFile, lstat, mkdir, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { basename, dirname, isAbsolute, join, resolve } from 'node:path';
 import type { Engine } from '../../../native/face';
-import { algorithmByKey, dataKindOf, type DataKind } from '../../../shared/algorithms';
 import type { ExportProgress } from '../../../shared/contract/runs';
 import { AtelierError } from '../../../shared/rpc';
 import type { HostSpawn } from '../../supervise/host-spawn';
@@ -10,6 +9,7 @@ import type { Roots } from '../places';
 import { files, isDiskFull, type CommittedCheckpoint } from '../store';
 import { sequencesOf } from '../datasets';
 import { modelCard } from './model-card';
+import { dataKindOfRun } from './data-kind';
 import type { RunEntry } from './run-entry';
 import type { RunsOptions } from './options';
 import { summarise } from './summary';
@@ -195,7 +195,9 @@ async function promptRows(entry: RunEntry, options: RunsOptions) {
   const { config } = entry.readable;
   const model = await options.sources.model(config.model);
   const { dataset, mapping } = config.data;
-  const { rows, close } = await options.sources.rows(dataKind(config.algorithm), dataset, {
+  // one that this version does not have: its rows are read as prompts
+  const kind = dataKindOfRun(entry.readable) ?? 'rollouts';
+  const { rows, close } = await options.sources.rows(kind, dataset, {
     mapping,
     model,
     maxTokens: model.contextLength,
@@ -218,12 +220,6 @@ async function promptRows(entry: RunEntry, options: RunsOptions) {
       lengths: Int32Array.from(chosen, ({ length }) => length),
     },
   };
-}
-
-/** A run's algorithm may be one that this version does not have: its rows are then read as prompts. */
-function dataKind(key: string): DataKind {
-  const algorithm = algorithmByKey(key);
-  return algorithm ? dataKindOf(algorithm) : 'rollouts';
 }
 
 /** NaN anywhere gives Infinity: nothing compares well with it. */

@@ -150,6 +150,7 @@ export function identity(
     template: checked.model.templateHash,
     data: data.hash,
     reward: rewardsIdentity(checked.rewards, hash),
+    ...(checked.own ? { algorithm: hash(checked.own.code) } : {}),
     settings: hash(JSON.stringify(Object.entries(params).sort(([a], [b]) => (a < b ? -1 : 1)))),
   };
 }

@@ -1,7 +1,7 @@
-import { metricsOf, type Algorithm } from '../../../shared/algorithms';
 import type { FrozenReward, RunReward } from '../../../shared/contract/runs';
 import { AtelierError } from '../../../shared/rpc';
 import type { WeightedScorer } from '../train';
+import type { FoundAlgorithm } from './algorithm';
 import type { Sources } from './sources';
 
 /** Runs `work`; what it throws becomes a problem at `path`, and null. */
@@ -10,7 +10,7 @@ type Attempt = <T>(path: string, work: () => Promise<T>) => Promise<T | null>;
 /** The rewards of a configuration as they are now; those that cannot be used are problems of their own places. */
 export async function checkRewards(
   { rewards }: { rewards: readonly RunReward[] },
-  algorithm: Algorithm,
+  algorithm: Pick<FoundAlgorithm, 'label' | 'metrics'>,
   sources: Sources,
   attempt: Attempt,
 ): Promise<FrozenReward[]> {
@@ -23,7 +23,7 @@ export async function checkRewards(
       );
     });
   }
-  const taken = new Set(metricsOf(algorithm).map(({ key }) => key));
+  const taken = new Set(algorithm.metrics.map(({ key }) => key));
   const usable: FrozenReward[] = [];
   for (const [k, reward] of rewards.entries()) {
     const path = `rewards.${k}`;

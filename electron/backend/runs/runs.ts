@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { Adapter } from '../../../shared/contract/models';
 import type { RunConfig, RunStatus } from '../../../shared/contract/runs';
 import type { SystemStatus } from '../../../shared/contract/system';
@@ -20,6 +21,8 @@ import { prepareData } from './prepare';
 import { RunEntry } from './run-entry';
 import type { RunsOptions } from './options';
 import type { Sources } from './sources';
+
+const sha256 = (text: string) => createHash('sha256').update(text).digest('hex');
 
 /** Statuses of a run whose process has died. */
 const atWork: ReadonlySet<RunStatus> = new Set(['preparing', 'running', 'paused', 'stopping']);
@@ -110,15 +113,17 @@ export class Runs {
       name: config.name,
       createdAt: Date.now(),
       modelName: checked.model.name,
-      steps: checked.algorithm.steps(checked.params, rows),
+      steps: await checked.algorithm.steps(checked.params, rows),
       headline: checked.algorithm.headline,
       rewards: checked.rewards,
       provenance: {
         ...this.options.provenance,
         model: checked.model.hash,
         template: checked.model.templateHash,
+        ...(checked.own ? { algorithm: sha256(checked.own.code) } : {}),
       },
-      config: { ...config, params: checked.params },
+      own: checked.own?.info ?? null,
+      config: { ...config, params: checked.params, algorithmCode: checked.own?.code ?? null },
     };
     await createRunFolder(home, record);
     const entry = new RunEntry(home, id);

@@ -3,6 +3,7 @@ import type { FrozenReward } from '../../../shared/contract/runs';
 import type { LeftOut, Mapping } from '../../../shared/contract/datasets';
 import type { RowList, RowOf } from '../datasets';
 import type { Scorer, TextSide } from '../train';
+import type { FoundAlgorithm } from './algorithm';
 
 /** A model as a run or a chat needs it. */
 export interface UsableModel {
@@ -50,6 +51,8 @@ export interface Sources {
   /** Rows of a data set; with a limit, those that have been found so far where they are more. */
   count(dataset: string, limit?: number): Promise<number>;
   rows<K extends DataKind>(kind: K, dataset: string, options: RowOptions): Promise<Rows<RowOf[K]>>;
+  /** One of the user's own, by its code where that is given; null: there is none of this key. */
+  ownAlgorithm(key: string, code: string | null): Promise<FoundAlgorithm | null>;
   reward(id: string): Promise<Pick<FrozenReward, 'code' | 'language'>>;
   /** Compiles the code and completes its settings; problems are `invalid_input`, at `params.<key>` of a setting. */
   scorer(reward: Pick<FrozenReward, 'code' | 'language' | 'params'>): Promise<Scorer>;

@@ -1,7 +1,8 @@
 import type { z } from 'zod';
-import { algorithmByKey, heldOutMetricsOf } from '../../../shared/algorithms';
+import { heldOutMetricsOf } from '../../../shared/algorithms';
 import type { Run, RunStatus, RunSummary } from '../../../shared/contract/runs';
 import { folderBytes } from '../store';
+import { dataKindOfRun } from './data-kind';
 import type { RunEntry } from './run-entry';
 
 type Summary = z.input<typeof RunSummary>;
@@ -50,9 +51,9 @@ async function read(entry: RunEntry): Promise<Summary> {
 /** The held-out measure that stands for the run. */
 function heldOut(entry: RunEntry): Summary['heldOut'] {
   const all = entry.reader.evaluations();
-  const algorithm = algorithmByKey(entry.readable.config.algorithm);
-  if (algorithm === undefined) return { before: null, after: null };
-  const [{ key }] = heldOutMetricsOf(algorithm);
+  const kind = dataKindOfRun(entry.readable);
+  if (kind === null) return { before: null, after: null };
+  const [{ key }] = heldOutMetricsOf(kind);
   const value = (metrics: Record<string, number> | undefined): number | null => {
     const found = metrics?.[key];
     return found === undefined || !Number.isFinite(found) ? null : found;
@@ -90,6 +91,7 @@ export async function details(entry: RunEntry, place: number | null): Promise<z.
     ...(await summarise(entry, place)),
     config: record.config,
     rewards: record.rewards,
+    own: record.own,
     folder: entry.folder,
     provenance: record.provenance,
     exports: entry.reader.exports(),

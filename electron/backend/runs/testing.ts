@@ -31,6 +31,7 @@ export const scriptedSources: Sources = {
     left:
       dataset === 'sums-with-faults' ? [{ reason: 'missing', count: 1, line: 14, message: 'no prompt' }] : [],
   }),
+  ownAlgorithm: async () => null,
   reward: async () => ({ language: 'typescript', code: 'export default () => 1;' }),
   scorer: async () => exactSum,
 };

@@ -21,6 +21,7 @@ const record: RunRecord = {
   steps: 3,
   headline: 'reward/mean',
   rewards: [{ name: 'one', language: 'typescript', code: 'export default () => 1;', weight: 1, params: {} }],
+  own: null,
   provenance: {},
   config: RunConfig.parse({ name: 'Sums', algorithm: 'grpo', model: 'abacus', data: { dataset: 'sums' } }),
 };

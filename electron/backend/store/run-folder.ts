@@ -3,6 +3,7 @@ import { readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { stringify } from 'yaml';
+import { AlgorithmInfo } from '../../../shared/contract/algorithms';
 import { REWARD_ENDINGS } from '../../../shared/contract/rewards';
 import { FrozenReward, RunConfig, upgradeConfig } from '../../../shared/contract/runs';
 import { AtelierError, issueText, pathOf } from '../../../shared/rpc';
@@ -22,6 +23,8 @@ export const RunRecord = z.object({
   /** Key of the metric that stands for the run in lists. */
   headline: z.string(),
   rewards: z.array(FrozenReward),
+  /** What an algorithm of one's own is; its code is part of the configuration. */
+  own: AlgorithmInfo.nullable().default(null),
   provenance: z.record(z.string(), z.string()),
   config: RunConfig,
 });

@@ -44,7 +44,7 @@ export async function gatherRollouts(
           logp.slice(firstTarget(answers[k]!)),
         )
       : undefined;
-    judgement = judge(job, answers, reference);
+    judgement = await judge(job, answers, reference);
     if (!needs.resample || contrasts(answers, judgement).size >= needs.prompts) break;
   }
   const sampled = answers;
@@ -53,7 +53,7 @@ export async function gatherRollouts(
     const kept = keptGroups(answers, judgement, needs.prompts);
     reference = reference?.filter((_, k) => kept.has(answers[k]!.group));
     answers = answers.filter(({ group }) => kept.has(group));
-    judgement = judge(job, answers, reference);
+    judgement = await judge(job, answers, reference);
   }
 
   const kept = answers.flatMap((answer, k) => {
@@ -156,7 +156,11 @@ async function sampleRound(
   };
 }
 
-function judge(job: TrainJob, answers: Answer[], refLogp: Float32Array[] | undefined): Judgement {
+async function judge(
+  job: TrainJob,
+  answers: Answer[],
+  refLogp: Float32Array[] | undefined,
+): Promise<Judgement> {
   return job.algorithm.advantages!(
     {
       reward: answers.map(({ score }) => score.reward),

@@ -40,7 +40,7 @@ async function rollouts(run: TrainJob, step = 1) {
     targetModules: [],
     seed: 0,
   });
-  return gatherRollouts(run, planOf(run), id, step, meter, forever);
+  return gatherRollouts(run, await planOf(run), id, step, meter, forever);
 }
 
 /** Every other prompt has answers of different worth. */
@@ -174,7 +174,7 @@ describe('rated rows', () => {
       targetModules: [],
       seed: 0,
     });
-    const { rows } = await gatherPairs(run, planOf(run), id, [pair, pair], forever);
+    const { rows } = await gatherPairs(run, await planOf(run), id, [pair, pair], forever);
     expect(rows.map(({ group, values }) => [group, values['chosen']])).toEqual([
       [0, 1],
       [0, 0],
@@ -202,7 +202,7 @@ describe('rated rows', () => {
       targetModules: [],
       seed: 0,
     });
-    const gathered = await gatherRated(run, planOf(run), id, rows, forever);
+    const gathered = await gatherRated(run, await planOf(run), id, rows, forever);
     expect([...scored.at(-1)!.rows.ids]).toEqual([1, 2, 50, 60, 7, 30]);
     // policy - reference is twice the token
     expect(gathered.rows.map(({ values }) => values['mismatchedLogRatio'])).toEqual([220, 60]);
@@ -220,7 +220,7 @@ describe('rated rows', () => {
       targetModules: [],
       seed: 0,
     });
-    await gatherRated(run, planOf(run), id, step, forever);
+    await gatherRated(run, await planOf(run), id, step, forever);
     return [...scored.at(-1)!.rows.ids];
   }
   const rated = (line: number, ids: number[], answer: number): RatedRow => ({

@@ -8,6 +8,7 @@ export {
   type Scorer,
   type TextSide,
   type TrainJob,
+  type UsableAlgorithm,
   type WeightedScorer,
 } from './job';
 export { train, type Outcome } from './loop';

@@ -1,7 +1,7 @@
 import type { AdapterInfo, Engine, ModelInfo } from '../../../native/face';
 import type { RewardStatus } from '../../../shared/contract/rewards';
 import type { Component, Progress, RunConfig } from '../../../shared/contract/runs';
-import type { Algorithm, CommonParams, DataKind } from '../../../shared/algorithms';
+import type { Algorithm, CommonParams, DataKind, Judgement, Rollouts } from '../../../shared/algorithms';
 import type { PromptRow, RowList, RowOf } from '../datasets';
 import type { RunStore } from '../store';
 import type { RunControl } from './control';
@@ -35,6 +35,15 @@ export interface Scorer {
   score(samples: Sample[], key: { seed: number; step: number }, signal: AbortSignal): Promise<Score[]>;
 }
 
+/** An algorithm as the loop takes it: one of one's own answers from its sandbox. */
+export interface UsableAlgorithm extends Pick<
+  Algorithm,
+  'key' | 'label' | 'metrics' | 'headline' | 'needs' | 'losses'
+> {
+  steps(params: TrainJob['params'], rows: number): number | Promise<number>;
+  advantages?(rollouts: Rollouts, params: TrainJob['params']): Judgement | Promise<Judgement>;
+}
+
 /** One of a run's rewards. */
 export interface WeightedScorer {
   /** Of its part: `reward/<name>`. */
@@ -53,7 +62,7 @@ export interface TextSide {
 export interface TrainJob {
   folder: string;
   config: RunConfig;
-  algorithm: Algorithm;
+  algorithm: UsableAlgorithm;
   /** Checked by the algorithm's schema. */
   params: CommonParams & Record<string, unknown>;
   engine: Engine;

@@ -72,7 +72,7 @@ class Training {
     const { store } = job;
     const before = store.lastStep();
     const held = store.heldStep();
-    const plan = planOf(job);
+    const plan = await planOf(job);
     const policy = await openPolicy(job);
     store.rewindTo(policy.step);
     for (const step of policy.passed) {

@@ -11,11 +11,11 @@ export interface Plan {
 }
 
 /** What the algorithm makes of the run's settings and data. */
-export function planOf({ algorithm, params, data, config }: TrainJob): Plan {
+export async function planOf({ algorithm, params, data, config }: TrainJob): Promise<Plan> {
   const needs = algorithm.needs(params);
   return {
     needs,
-    steps: algorithm.steps(params, data.rows.length),
+    steps: await algorithm.steps(params, data.rows.length),
     program: algorithm.losses(params).policy,
     order: new DataOrder(
       data.rows.length,

@@ -5,19 +5,13 @@ import {
   type ModelInfo,
   type OptimizerId,
 } from '../../../native/face';
-import {
-  ADAMW,
-  LORA_TARGETS,
-  type Algorithm,
-  type CommonParams,
-  type Needs,
-} from '../../../shared/algorithms';
+import { ADAMW, LORA_TARGETS, type CommonParams, type Needs } from '../../../shared/algorithms';
 import type { LossProgram } from '../../../shared/program';
 import { buildBatch, lossTokens, type TrainRow } from './batch';
 import { pairRows, ratedRows } from './gather-rated';
 import { exampleRows } from './gathered';
 import type { ExampleRow, PromptRow, RowList } from '../datasets';
-import type { RunData } from './job';
+import type { RunData, UsableAlgorithm } from './job';
 import { sampledTrainRow } from './train-row';
 
 /** What a model costs on this machine, measured with the engine; scales to other shapes of a run. */
@@ -47,7 +41,7 @@ export interface Rates {
 export interface ProbeRequest {
   engine: Engine;
   model: ModelInfo;
-  algorithm: Algorithm;
+  algorithm: UsableAlgorithm;
   params: CommonParams & Record<string, unknown>;
   needs: Needs;
   stopIds: Int32Array;
@@ -151,7 +145,7 @@ async function sample(request: ProbeRequest, adapter: AdapterId, signal: AbortSi
   const decodePerRow = Math.min(fullSeconds / tokens, Math.max(0, solved));
   const complete = full.rows.every((row) => row.finish !== 'cancelled');
   // rewards of either kind in each group: which rows are trained then is the algorithm's own answer
-  const { use, learns, advantage } = request.algorithm.advantages!(
+  const { use, learns, advantage } = await request.algorithm.advantages!(
     {
       reward: full.rows.map((_, k) => k % 2),
       group: full.rows.map((row) => row.prompt),

@@ -51,7 +51,8 @@ export function job(
 ): TrainJob & { engine: ScriptedEngine } {
   const folder = more.folder ?? tempFolder();
   mkdirSync(folder, { recursive: true });
-  const algorithm = more.algorithm ?? algorithmByKey('grpo')!;
+  const known = algorithmByKey(more.algorithm?.key ?? 'grpo')!;
+  const algorithm = more.algorithm ?? known;
   return {
     folder,
     config: RunConfig.parse({
@@ -63,7 +64,7 @@ export function job(
       checkpointEvery: 4,
     }),
     algorithm,
-    params: algorithm.params.parse({
+    params: known.params.parse({
       ...(algorithm.key === 'grpo' ? { steps: 10 } : {}),
       learningRate: 0.3,
       ...params,

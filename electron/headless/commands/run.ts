@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises';
+import { basename, dirname, resolve } from 'node:path';
 import { parse } from 'yaml';
 import type { Device } from '../../../native/face';
 import type { AtelierContract } from '../../../shared/contract';
@@ -89,13 +90,30 @@ function advise(error: unknown): never {
 
 /** @throws AtelierError that names file and field */
 export async function readConfig(file: string): Promise<RunConfig> {
-  const value = await readYaml(file);
+  const value = await withAlgorithm(await readYaml(file), file);
   try {
     return parseInput(RunConfig, upgradeConfig(value));
   } catch (error) {
     const { message, hint, details } = error as AtelierError;
     const named = new AtelierError('invalid_input', `${file}: ${message}`, hint, details);
     return advise(named);
+  }
+}
+
+/** `algorithm: ./mine.ts`, from where the configuration lies: the file's code goes along with the run. */
+async function withAlgorithm(value: object, config: string): Promise<object> {
+  const { algorithm } = value as { algorithm?: unknown };
+  if (typeof algorithm !== 'string' || !algorithm.endsWith('.ts')) return value;
+  const file = resolve(dirname(config), algorithm);
+  const slug = basename(file, '.ts')
+    .toLowerCase()
+    .replace(/[^a-z0-9_-]+/g, '-')
+    .replace(/^[-_]+/, '');
+  try {
+    return { ...value, algorithm: slug === '' ? 'own' : slug, algorithmCode: await readFile(file, 'utf8') };
+  } catch (error) {
+    const why = (error as Error).message;
+    throw new AtelierError('invalid_input', `${config}: algorithm: ${file} cannot be read: ${why}.`);
   }
 }
 

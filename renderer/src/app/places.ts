@@ -8,11 +8,22 @@ import {
   MessagesSquare,
   Plus,
   Settings,
+  Sigma,
   type LucideIcon,
 } from 'lucide-react';
 
 export interface Place {
-  to: '/' | '/models' | '/data' | '/rewards' | '/new' | '/runs' | '/chat' | '/export' | '/settings';
+  to:
+    | '/'
+    | '/models'
+    | '/data'
+    | '/rewards'
+    | '/algorithms'
+    | '/new'
+    | '/runs'
+    | '/chat'
+    | '/export'
+    | '/settings';
   label: string;
   icon: LucideIcon;
   /** Other words that people look for. */
@@ -26,6 +37,12 @@ export const places: readonly (readonly Place[])[] = [
     { to: '/models', label: 'Models', icon: Boxes, words: 'base model checkpoint gguf adapters lora' },
     { to: '/data', label: 'Data', icon: BookText, words: 'datasets jsonl prompts rows' },
     { to: '/rewards', label: 'Rewards', icon: Gauge, words: 'reward function rubric verifier grader score' },
+    {
+      to: '/algorithms',
+      label: 'Algorithms',
+      icon: Sigma,
+      words: 'loss program objective grpo dpo own custom',
+    },
   ],
   [
     { to: '/new', label: 'New run', icon: Plus, words: 'train grpo sft fine-tune job experiment' },

@@ -1,6 +1,8 @@
 import { createRootRoute, createRoute, createRouter } from '@tanstack/react-router';
 import { z } from 'zod';
 import {
+  AlgorithmScreen,
+  AlgorithmsScreen,
   ChatScreen,
   DataScreen,
   DatasetScreen,
@@ -57,6 +59,22 @@ const reward = createRoute({
   component: function RewardRoute() {
     const { id } = reward.useParams();
     return <RewardScreen key={id} id={id} search={reward.useSearch()} />;
+  },
+});
+const algorithms = createRoute({
+  getParentRoute: () => root,
+  path: '/algorithms',
+  component: AlgorithmsScreen,
+});
+const algorithm = createRoute({
+  getParentRoute: () => root,
+  path: '/algorithms/$key',
+  validateSearch: z.object({ from: text }),
+  loader: AlgorithmScreen.preload,
+  component: function AlgorithmRoute() {
+    const { key } = algorithm.useParams();
+    const { from } = algorithm.useSearch();
+    return <AlgorithmScreen key={`${key} ${from ?? ''}`} id={key} from={from} />;
   },
 });
 const newRun = createRoute({
@@ -140,6 +158,8 @@ export const router = createRouter({
     dataset,
     rewards,
     reward,
+    algorithms,
+    algorithm,
     newRun,
     runs,
     run,

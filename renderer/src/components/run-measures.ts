@@ -1,4 +1,13 @@
-import { algorithmByKey, heldOutMetricsOf, metricsOf, type MetricInfo } from '../../../shared/algorithms';
+import {
+  aboutOf,
+  algorithmByKey,
+  allMetrics,
+  dataKindOf,
+  heldOutMetricsOf,
+  metricsOf,
+  type About,
+  type MetricInfo,
+} from '../../../shared/algorithms';
 import type { Run } from '../../../shared/contract/runs';
 import { formatSigned } from './format';
 import { metricFormat } from './metric-format';
@@ -9,10 +18,19 @@ export interface Shown {
   text: string;
 }
 
+/** The algorithm of a run; undefined: one that this version does not have. */
+export function algorithmOf({ algorithm, own }: Pick<Run, 'algorithm' | 'own'>): About | undefined {
+  if (own !== null) return own as About;
+  const known = algorithmByKey(algorithm);
+  return known && aboutOf(known);
+}
+
 /** The metric that stands for a run, in words. */
 export function headlineOf(run: Pick<Run, 'algorithm' | 'headline'>, value = run.headline.value): Shown {
-  const algorithm = algorithmByKey(run.algorithm);
-  const info = algorithm && metricsOf(algorithm).find(({ key }) => key === run.headline.key);
+  const known = algorithmByKey(run.algorithm);
+  // an algorithm of one's own mostly stands for what all report
+  const all = known ? metricsOf(known) : allMetrics({ rewarded: true, metrics: [] });
+  const info = all.find(({ key }) => key === run.headline.key);
   return info === undefined
     ? { label: run.headline.key, text: metricFormat('')(value) }
     : { label: info.label, text: withUnit(info, value) };
@@ -22,7 +40,7 @@ export function headlineOf(run: Pick<Run, 'algorithm' | 'headline'>, value = run
 export function heldOutOf({ algorithm, heldOut }: Pick<Run, 'algorithm' | 'heldOut'>) {
   const known = algorithmByKey(algorithm);
   if (heldOut.before === null || known === undefined) return null;
-  const [info] = heldOutMetricsOf(known);
+  const [info] = heldOutMetricsOf(dataKindOf(known));
   return { label: info.label, ...comparison(info, heldOut.before, heldOut.after) };
 }
 

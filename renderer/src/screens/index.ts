@@ -1,6 +1,8 @@
 import { lazyRouteComponent as lazy } from '@tanstack/react-router';
 
 // A screen's code comes with the first visit to it. A route that wraps its screen awaits `preload` in its loader.
+export const AlgorithmScreen = lazy(() => import('./algorithm/AlgorithmScreen'), 'AlgorithmScreen');
+export const AlgorithmsScreen = lazy(() => import('./algorithms/AlgorithmsScreen'), 'AlgorithmsScreen');
 export const ChatScreen = lazy(() => import('./chat/ChatScreen'), 'ChatScreen');
 export const DataScreen = lazy(() => import('./data/DataScreen'), 'DataScreen');
 export const DatasetScreen = lazy(() => import('./data/DatasetScreen'), 'DatasetScreen');
@@ -30,6 +32,8 @@ export async function fetchScreens(): Promise<void> {
     DatasetScreen,
     ChatScreen,
     ExportScreen,
+    AlgorithmsScreen,
+    AlgorithmScreen,
     SettingsScreen,
   ];
   for (const screen of screens) await screen.preload?.();

@@ -117,8 +117,53 @@ const scored = {
   milliseconds: 2000,
 };
 
+const own = {
+  key: 'mine',
+  name: 'Mine',
+  code: 'export const mine = {};',
+  hash: '00ff',
+  updatedAt: at,
+  problems: [],
+  info: {
+    key: 'mine',
+    label: 'Mine',
+    help: 'One of my own.',
+    source: 'user' as const,
+    data: 'rollouts' as const,
+    rewarded: true,
+    fields: [
+      {
+        key: 'steps',
+        type: 'integer' as const,
+        default: 3,
+        label: 'Steps',
+        help: 'How many.',
+        level: 'simple' as const,
+        section: 'Learning' as const,
+      },
+    ],
+    metrics: [{ key: 'policy/kl', label: 'KL', unit: '', help: '', better: null }],
+    headline: 'reward/mean',
+  },
+};
+
 /** A valid request and answer of every verb, for tests of the wire and of screens. */
 export const samples: Samples = {
+  algorithms: {
+    list: { input: {}, output: [own] },
+    source: { input: { key: 'grpo' }, output: { code: 'export const grpo = {};' } },
+    save: { input: { name: 'Mine', code: own.code }, output: own },
+    remove: { input: { key: own.key }, output: {} },
+    check: {
+      input: { code: own.code },
+      output: {
+        problems: [{ line: 1, column: 2, message: 'no' }],
+        types: true,
+        info: own.info,
+        trial: { loss: 0.1, gradientNorm: 2, splitDifference: null },
+      },
+    },
+  },
   runs: {
     list: { input: {}, output: [summary] },
     get: {

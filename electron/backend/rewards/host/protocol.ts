@@ -27,7 +27,18 @@ export interface Inspection {
   limit: number;
 }
 
-export type Task = Job | Inspection;
+/** One call of an algorithm's function. `args`, and what comes back, are JSON. */
+export interface Call {
+  kind: 'call';
+  id: number;
+  /** JavaScript, types already blanked out. */
+  code: string;
+  name: 'describe' | 'settle' | 'steps' | 'advantages';
+  args: string;
+  limit: number;
+}
+
+export type Task = Job | Inspection | Call;
 
 export type SampleStatus = 'ok' | 'abstain' | 'error' | 'timeout' | 'nonfinite' | 'wrong_type';
 
@@ -54,6 +65,8 @@ export interface TaskDone {
   /** Of an inspection: what is wrong with the module, and its `params` as JSON. */
   mistake?: Mistake;
   params?: string;
+  /** Of a call. */
+  result?: string;
   batch: boolean;
 }
 

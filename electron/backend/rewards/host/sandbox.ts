@@ -6,10 +6,14 @@ import {
   type QuickJSHandle,
   type QuickJSWASMModule,
 } from 'quickjs-emscripten-core';
+import { AlgorithmSession } from './algorithm-session';
+import { Deadline } from './deadline';
+import { describeError, placeIn } from './errors';
+import { MAX_MEMORY, STACK_BYTES } from './limits';
 import { prelude } from './prelude';
 import {
   batchLimit,
-  processorTime,
+  type Call,
   type Inspection,
   type Job,
   type Mistake,
@@ -18,14 +22,11 @@ import {
   type WorkerMessage,
 } from './protocol';
 
+const FILE = 'reward.ts';
 const page = 65_536;
 const startMemory = 16 << 20;
-/** A hard limit: QuickJS's own memory limit does not bind in WebAssembly. */
-const maxMemory = 256 << 20;
 /** Above it a module is replaced after its batch, since WebAssembly memory never shrinks. */
 const bigMemory = 64 << 20;
-/** More makes deep recursion fail on our side instead of in the sandbox. */
-const stackBytes = 256 << 10;
 /** f32's largest: beyond it a reward is infinite to the engine, and its square to the statistics of a group. */
 const LARGEST = (2 - 2 ** -23) * 2 ** 127;
 
@@ -42,11 +43,16 @@ const { Memory } = (
 /** QuickJS in WebAssembly: no files, network, timers or modules inside; fresh state for every batch. */
 export class Sandbox {
   #module: { quickjs: QuickJSWASMModule; memory: WasmMemory } | null = null;
+  #algorithm: AlgorithmSession | null = null;
 
   async run(task: Task, post: (message: WorkerMessage) => void): Promise<void> {
     this.#module ??= await load();
     const { quickjs, memory } = this.#module;
     post({ kind: 'started', id: task.id });
+    if (task.kind === 'call') {
+      this.#call(quickjs, task, post);
+      return;
+    }
     const session = new Session(quickjs, task);
     post({ kind: 'loaded', id: task.id });
     try {
@@ -57,17 +63,34 @@ export class Sandbox {
         post({ kind: 'done', id: task.id, batch: session.batch });
       }
       const clean = session.dispose();
-      if (!clean || memory.buffer.byteLength > bigMemory) this.#module = null;
+      if (!clean || memory.buffer.byteLength > bigMemory) this.#forget();
     } catch (error) {
       // Something failed on our side of the wall: the module is in an unknown state.
-      this.#module = null;
+      this.#forget();
       throw error;
     }
+  }
+
+  /** An algorithm stays from call to call: to load it takes longer than to call it. */
+  #call(quickjs: QuickJSWASMModule, task: Call, post: (message: WorkerMessage) => void): void {
+    if (this.#algorithm?.code !== task.code) {
+      const clean = this.#algorithm?.dispose() ?? true;
+      this.#algorithm = null;
+      if (!clean) throw new Error('the algorithm before left something behind');
+      this.#algorithm = new AlgorithmSession(quickjs, task.code, task.limit);
+    }
+    post({ kind: 'loaded', id: task.id });
+    post({ kind: 'done', id: task.id, batch: false, ...this.#algorithm.run(task) });
+  }
+
+  #forget(): void {
+    this.#module = null;
+    this.#algorithm = null;
   }
 }
 
 async function load() {
-  const memory = new Memory({ initial: startMemory / page, maximum: maxMemory / page });
+  const memory = new Memory({ initial: startMemory / page, maximum: MAX_MEMORY / page });
   return {
     quickjs: await newQuickJSWASMModuleFromVariant(newVariant(variant, { wasmMemory: memory as never })),
     memory,
@@ -80,9 +103,7 @@ class Session {
   batch = false;
   readonly #context: QuickJSContext;
   readonly #runtime: ReturnType<QuickJSWASMModule['newRuntime']>;
-  #deadline = Infinity;
-  #processorDeadline = 0;
-  #overran = false;
+  readonly #deadline = new Deadline();
   #reward: QuickJSHandle | null = null;
   #params: QuickJSHandle | null = null;
   #mistake: { status: 'error' | 'timeout'; mistake: Mistake } | null = null;
@@ -91,14 +112,10 @@ class Session {
   #module: QuickJSHandle | null = null;
   #tools!: { parse: QuickJSHandle; stringify: QuickJSHandle; seed: QuickJSHandle; kind: QuickJSHandle };
 
-  constructor(quickjs: QuickJSWASMModule, task: Task) {
+  constructor(quickjs: QuickJSWASMModule, task: Job | Inspection) {
     this.#runtime = quickjs.newRuntime();
-    this.#runtime.setMaxStackSize(stackBytes);
-    this.#runtime.setInterruptHandler(() => {
-      const over = performance.now() > this.#deadline && processorTime() > this.#processorDeadline;
-      if (over) this.#overran = true;
-      return over;
-    });
+    this.#runtime.setMaxStackSize(STACK_BYTES);
+    this.#runtime.setInterruptHandler(() => this.#deadline.over());
     this.#context = this.#runtime.newContext();
     const tools = this.#context.unwrapResult(this.#context.evalCode(prelude, 'prelude.js'));
     const tool = (name: string) => this.#own(this.#context.getProp(tools, name));
@@ -117,7 +134,7 @@ class Session {
     if (this.#mistake) return { mistake: this.#mistake.mistake };
     const params = this.#own(this.#context.getProp(this.#module!, 'params'));
     if (this.#context.typeof(params) === 'undefined') return {};
-    this.#arm(limit);
+    this.#deadline.arm(limit);
     const result = this.#context.callFunction(this.#tools.stringify, this.#context.undefined, params);
     if (result.error) return { mistake: this.#failure(result.error).mistake };
     const json = this.#own(result.value);
@@ -171,8 +188,8 @@ class Session {
   }
 
   #load(code: string, limit: number): void {
-    this.#arm(limit);
-    const result = this.#context.evalCode(code, 'reward.ts', { type: 'module' });
+    this.#deadline.arm(limit);
+    const result = this.#context.evalCode(code, FILE, { type: 'module' });
     if (result.error) {
       this.#mistake = this.#failure(result.error);
       return;
@@ -207,7 +224,7 @@ class Session {
   #sample(job: Job, samples: QuickJSHandle, index: number): Outcome {
     this.#seed(job, job.indices[index] ?? index);
     const record = this.#context.getProp(samples, index);
-    this.#arm(job.limit);
+    this.#deadline.arm(job.limit);
     const result = this.#context.callFunction(this.#reward!, this.#context.undefined, record, this.#params!);
     record.dispose();
     if (result.error) return { value: NaN, ...this.#failure(result.error) };
@@ -219,7 +236,7 @@ class Session {
   #batch(job: Job, samples: QuickJSHandle): Outcome[] {
     const all = (outcome: Outcome) => Array.from({ length: job.count }, () => outcome);
     this.#seed(job, job.indices[0] ?? 0);
-    this.#arm(batchLimit(job.limit, job.count));
+    this.#deadline.arm(batchLimit(job.limit, job.count));
     const result = this.#context.callFunction(this.#reward!, this.#context.undefined, samples, this.#params!);
     if (result.error) return all({ value: NaN, ...this.#failure(result.error) });
     this.#own(result.value);
@@ -230,7 +247,7 @@ class Session {
     const length = this.#context.getProp(result.value, 'length');
     const count = this.#context.getNumber(length);
     length.dispose();
-    if (this.#overran) return all(OVERRAN);
+    if (this.#deadline.overran) return all(OVERRAN);
     if (count !== job.count) {
       return all({
         status: 'error',
@@ -240,12 +257,12 @@ class Session {
     }
     const outcomes: Outcome[] = [];
     // an entry may be a getter of the user's, which runs here
-    while (outcomes.length < count && !this.#overran) {
+    while (outcomes.length < count && !this.#deadline.overran) {
       const entry = this.#context.getProp(result.value, outcomes.length);
       outcomes.push(this.#read(entry));
       if (entry.alive) entry.dispose();
     }
-    return this.#overran ? all(OVERRAN) : outcomes;
+    return this.#deadline.overran ? all(OVERRAN) : outcomes;
   }
 
   #read(value: QuickJSHandle): Outcome {
@@ -262,15 +279,14 @@ class Session {
   }
 
   #kind(value: QuickJSHandle): string {
-    const deadline = this.#deadline;
-    this.#deadline = Infinity;
-    const result = this.#context.unwrapResult(
-      this.#context.callFunction(this.#tools.kind, this.#context.undefined, value),
-    );
-    const kind = this.#context.getString(result);
-    result.dispose();
-    this.#deadline = deadline;
-    return kind;
+    return this.#deadline.without(() => {
+      const result = this.#context.unwrapResult(
+        this.#context.callFunction(this.#tools.kind, this.#context.undefined, value),
+      );
+      const kind = this.#context.getString(result);
+      result.dispose();
+      return kind;
+    });
   }
 
   /** By what it is, not by what its properties say: those may be getters of the user's. */
@@ -284,26 +300,27 @@ class Session {
 
   #seed(job: Job, index: number): void {
     const numbers = [job.seed, job.step, index].map((value) => this.#context.newNumber(value));
-    this.#deadline = Infinity;
-    const result = this.#context.callFunction(this.#tools.seed, this.#context.undefined, ...numbers);
-    this.#context.unwrapResult(result).dispose();
+    this.#deadline.without(() => {
+      const result = this.#context.callFunction(this.#tools.seed, this.#context.undefined, ...numbers);
+      this.#context.unwrapResult(result).dispose();
+    });
     for (const number of numbers) number.dispose();
   }
 
-  #arm(milliseconds: number): void {
-    this.#overran = false;
-    this.#deadline = performance.now() + milliseconds;
-    this.#processorDeadline = processorTime() + milliseconds;
-  }
-
   #failure(error: QuickJSHandle): { status: 'error' | 'timeout'; mistake: Mistake } {
-    this.#deadline = performance.now() + 100;
-    const overran = this.#overran;
+    const { overran } = this.#deadline;
+    this.#deadline.arm(100);
     const dumped: unknown = this.#context.dump(error);
     if (error.alive) error.dispose();
     if (overran)
-      return { status: 'timeout', mistake: { message: 'it did not finish in time', ...place(dumped) } };
-    return { status: 'error', mistake: { message: describe(dumped), ...place(dumped) } };
+      return {
+        status: 'timeout',
+        mistake: { message: 'it did not finish in time', ...placeIn(dumped, FILE) },
+      };
+    return {
+      status: 'error',
+      mistake: { message: describeError(dumped, 'a reward'), ...placeIn(dumped, FILE) },
+    };
   }
 }
 
@@ -321,19 +338,4 @@ function wrongType(message: string): Outcome {
 function named(kind: string): string {
   if (kind === 'undefined') return 'undefined (is a return missing?)';
   return `${/^[aeiou]/.test(kind) ? 'an' : 'a'} ${kind}`;
-}
-
-function describe(error: unknown): string {
-  if (typeof error !== 'object' || error === null) return `threw ${String(error)}`.slice(0, 500);
-  const { name, message } = error as { name?: unknown; message?: unknown };
-  if (message === 'out of memory') return `out of memory: a reward may use ${maxMemory >> 20} MB`;
-  return `${typeof name === 'string' ? name : 'Error'}: ${String(message)}`.slice(0, 500);
-}
-
-/** The innermost frame in the user's code. Blanked types keep their places, so no map is needed. */
-function place(error: unknown): { line?: number; column?: number } {
-  const stack = typeof error === 'object' && error !== null && 'stack' in error ? String(error.stack) : '';
-  const found = /reward\.ts:(\d+)(?::(\d+))?/.exec(stack);
-  if (!found) return {};
-  return { line: Number(found[1]), ...(found[2] ? { column: Number(found[2]) } : {}) };
 }

@@ -1,14 +1,16 @@
+import { Link } from '@tanstack/react-router';
 import { useId, useRef, type KeyboardEvent } from 'react';
 import { classes } from '../../components/classes';
 import { Section } from '../../components/Screen';
-import { LEARNS_FROM } from './draft';
+import { Tag } from '../../components/Tag';
+import { learnsFrom } from './draft';
 import type { PartProps } from './problems';
 import styles from './AlgorithmPart.module.css';
 
-const shown = LEARNS_FROM.flatMap(({ algorithms }) => algorithms);
-
 /** The algorithms as cards, together by what they learn from. */
-export function AlgorithmPart({ draft, set, problemAt }: PartProps) {
+export function AlgorithmPart({ draft, set, library, problemAt }: PartProps) {
+  const groups = learnsFrom(library.algorithms);
+  const shown = groups.flatMap(({ algorithms }) => algorithms);
   const root = useRef<HTMLDivElement>(null);
   const ids = useId();
   const problem = problemAt('algorithm');
@@ -25,7 +27,14 @@ export function AlgorithmPart({ draft, set, problemAt }: PartProps) {
     event.preventDefault();
   };
   return (
-    <Section title="Algorithm">
+    <Section
+      title="Algorithm"
+      actions={
+        <Link to="/algorithms" className="link">
+          Read them, write one
+        </Link>
+      }
+    >
       <div className={styles.room}>
         <div
           ref={root}
@@ -34,7 +43,7 @@ export function AlgorithmPart({ draft, set, problemAt }: PartProps) {
           data-path="algorithm"
           className={styles.groups}
         >
-          {LEARNS_FROM.map(({ kind, title, needs, algorithms }) => (
+          {groups.map(({ kind, title, needs, algorithms }) => (
             <div
               key={kind}
               role="group"
@@ -45,7 +54,7 @@ export function AlgorithmPart({ draft, set, problemAt }: PartProps) {
                 {title} <span>{needs}</span>
               </p>
               <div className={classes(styles.cards, algorithms.length % 3 === 0 && styles.thirds)}>
-                {algorithms.map(({ key, label, help }) => {
+                {algorithms.map(({ key, label, help, source }) => {
                   const on = key === draft.algorithm;
                   return (
                     <button
@@ -60,6 +69,7 @@ export function AlgorithmPart({ draft, set, problemAt }: PartProps) {
                     >
                       <span className={styles.name}>
                         {label}
+                        {source === 'user' && <Tag>own</Tag>}
                         <span className={styles.dot} aria-hidden />
                       </span>
                       <span className={styles.help}>{help}</span>

@@ -53,7 +53,7 @@ export function DataPart({ draft, set, resolved, library, problemAt }: PartProps
       </Field>
       {dataset !== undefined && (
         <div className={styles.mapping} role="group" aria-label="Columns">
-          {partsOf(draft.algorithm).map(({ part, label }) => (
+          {partsOf(resolved.algorithm).map(({ part, label }) => (
             <Field key={part} label={label} {...fieldProps(problemAt, `data.mapping.${part}`)}>
               {(ids) => (
                 <Select

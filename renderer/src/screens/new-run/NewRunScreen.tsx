@@ -6,6 +6,7 @@ import { ErrorState, SkeletonRows } from '../../components/States';
 import { useStored } from '../../data/draft';
 import { asFailure, fieldOf } from '../../data/failure';
 import { useDatasets, useModels, useRewards } from '../../data/library';
+import { offered, useAlgorithms } from '../../data/algorithms';
 import { useEstimate, useRun, useStartRun } from '../../data/runs';
 import { AlgorithmPart } from './AlgorithmPart';
 import { DataPart } from './DataPart';
@@ -29,8 +30,14 @@ export function NewRunScreen({ search }: { search: NewRunSearch }) {
   const models = useModels();
   const datasets = useDatasets();
   const rewards = useRewards();
-  const failed = models.error ?? datasets.error ?? rewards.error;
-  if (models.data === undefined || datasets.data === undefined || rewards.data === undefined) {
+  const algorithms = useAlgorithms();
+  const failed = models.error ?? datasets.error ?? rewards.error ?? algorithms.error;
+  if (
+    models.data === undefined ||
+    datasets.data === undefined ||
+    rewards.data === undefined ||
+    algorithms.data === undefined
+  ) {
     return (
       <Screen title="New run">
         {failed !== null ? (
@@ -39,7 +46,9 @@ export function NewRunScreen({ search }: { search: NewRunSearch }) {
             error={asFailure(failed)}
             action={
               <Button
-                onClick={() => void Promise.all([models.refetch(), datasets.refetch(), rewards.refetch()])}
+                onClick={() =>
+                  void Promise.all([models, datasets, rewards, algorithms].map((query) => query.refetch()))
+                }
               >
                 Try again
               </Button>
@@ -52,7 +61,15 @@ export function NewRunScreen({ search }: { search: NewRunSearch }) {
     );
   }
   return (
-    <Form library={{ models: models.data, datasets: datasets.data, rewards: rewards.data }} search={search} />
+    <Form
+      library={{
+        models: models.data,
+        datasets: datasets.data,
+        rewards: rewards.data,
+        algorithms: offered(algorithms.data),
+      }}
+      search={search}
+    />
   );
 }
 

@@ -1,6 +1,5 @@
 import { Link } from '@tanstack/react-router';
 import { Plus, X } from 'lucide-react';
-import { algorithmByKey } from '../../../../shared/algorithms';
 import { Button, IconButton } from '../../components/Button';
 import { Field } from '../../components/Field';
 import { NumberInput } from '../../components/Input';
@@ -16,7 +15,7 @@ const MOST = 16;
 
 /** One reward or several, which are added up by their weights. */
 export function RewardPart({ draft, set, resolved, library, problemAt }: PartProps) {
-  if (algorithmByKey(draft.algorithm)?.advantages === undefined) return null;
+  if (resolved.algorithm?.rewarded !== true) return null;
   const search = {
     ...(resolved.model === undefined ? {} : { model: resolved.model.id }),
     ...(resolved.dataset === undefined ? {} : { dataset: resolved.dataset.id }),

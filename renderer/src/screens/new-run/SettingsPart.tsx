@@ -1,5 +1,5 @@
 import { useState } from 'react';
-import { algorithmByKey, fields, type Field as FieldSpec } from '../../../../shared/algorithms';
+import type { Field as FieldSpec } from '../../../../shared/algorithms';
 import { Button } from '../../components/Button';
 import { Field } from '../../components/Field';
 import { NumberInput } from '../../components/Input';
@@ -13,10 +13,10 @@ import styles from './SettingsPart.module.css';
 /** The algorithm's own settings, all from its schema. */
 export function SettingsPart({ draft, set, resolved, problemAt }: PartProps) {
   const [level, setLevel] = useState<'simple' | 'advanced'>('simple');
-  const algorithm = algorithmByKey(draft.algorithm);
+  const { algorithm } = resolved;
   if (algorithm === undefined) return null;
-  const all = fields(algorithm);
-  const start = suggested(draft.algorithm, resolved.model);
+  const all = algorithm.fields;
+  const start = suggested(algorithm, resolved.model);
   const values = draft.params[draft.algorithm] ?? {};
   const changed = all.filter((field) => field.key in values && values[field.key] !== start[field.key]);
   // a problem with a hidden setting shows it

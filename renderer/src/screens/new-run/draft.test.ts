@@ -1,10 +1,16 @@
 import { expect, test } from 'vitest';
-import { algorithmByKey, ALGORITHMS, fields } from '../../../../shared/algorithms';
+import { aboutOf, algorithmByKey, ALGORITHMS, fields } from '../../../../shared/algorithms';
 import { RunConfig } from '../../../../shared/contract/runs';
 import { datasetsSample, modelsSample } from './testing/library';
 import { Draft, emptyDraft, fromConfig, resolve, suggested, toConfig } from './draft';
 
-const library = { models: modelsSample, datasets: datasetsSample, rewards: [] };
+const library = {
+  models: modelsSample,
+  datasets: datasetsSample,
+  rewards: [],
+  algorithms: ALGORITHMS.map(aboutOf),
+};
+const about = (key: string) => aboutOf(algorithmByKey(key)!);
 
 test('an untouched form already is a whole, valid configuration', () => {
   const draft = emptyDraft();
@@ -29,7 +35,7 @@ test.each(ALGORITHMS.map((algorithm) => [algorithm.key, algorithm] as const))(
 test.each(ALGORITHMS.map((algorithm) => [algorithm.key]))(
   'the bundled model gets settings for %s under which it learns, not those of a large model',
   (key) => {
-    const params = suggested(key, { ...modelsSample[0]!, id: 'abacus' });
+    const params = suggested(about(key), { ...modelsSample[0]!, id: 'abacus' });
     expect(params['learningRate']).toBeGreaterThanOrEqual(2e-4);
     expect(algorithmByKey(key)!.params.safeParse(params).error).toBeUndefined();
   },
@@ -44,10 +50,10 @@ test('trying another algorithm keeps what was set for the first', () => {
 
 test('what is suggested fits the model', () => {
   const model = (contextLength: number | null) => ({ ...modelsSample[0]!, contextLength });
-  expect(suggested('grpo', model(512))).toMatchObject({ maxNewTokens: 256 });
-  expect(suggested('sft', model(512))).toMatchObject({ maxTokens: 512 });
-  expect(suggested('grpo', model(40_960))).toEqual(suggested('grpo', undefined));
-  expect(suggested('grpo', model(null))).toEqual(suggested('grpo', undefined));
+  expect(suggested(about('grpo'), model(512))).toMatchObject({ maxNewTokens: 256 });
+  expect(suggested(about('sft'), model(512))).toMatchObject({ maxTokens: 512 });
+  expect(suggested(about('grpo'), model(40_960))).toEqual(suggested(about('grpo'), undefined));
+  expect(suggested(about('grpo'), model(null))).toEqual(suggested(about('grpo'), undefined));
 });
 
 test('a draft survives being stored, and repeats a run', () => {

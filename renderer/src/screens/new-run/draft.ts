@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { ALGORITHMS, algorithmByKey, dataKindOf, fields, type DataKind } from '../../../../shared/algorithms';
+import type { About, DataKind } from '../../../../shared/algorithms';
 import { Mapping as Columns } from '../../../../shared/contract/datasets';
 import { RewardParams } from '../../../../shared/contract/rewards';
 import type { RunConfigInput } from '../../../../shared/contract/runs';
@@ -41,7 +41,7 @@ export type Draft = z.infer<typeof Draft>;
 
 export const emptyDraft = (): Draft => ({
   name: '',
-  algorithm: ALGORITHMS[0]!.key,
+  algorithm: 'grpo',
   model: null,
   dataset: null,
   mapping: null,
@@ -59,6 +59,7 @@ export interface Library {
   models: readonly Model[];
   datasets: readonly Dataset[];
   rewards: readonly Reward[];
+  algorithms: readonly About[];
 }
 
 /** A place for a reward that is still to be chosen. */
@@ -66,6 +67,8 @@ export const noReward: ChosenReward = { id: null, weight: 1, params: {} };
 
 /** The draft with what is left open filled from what there is. */
 export interface Resolved {
+  /** undefined: there is none of this key, or its code has a mistake. */
+  algorithm: About | undefined;
   model: Model | undefined;
   dataset: Dataset | undefined;
   mapping: Mapping;
@@ -76,7 +79,8 @@ export interface Resolved {
 }
 
 export function resolve(draft: Draft, library: Library): Resolved {
-  const kind = kindOf(draft.algorithm);
+  const algorithm = library.algorithms.find((each) => each.key === draft.algorithm);
+  const kind = algorithm?.data ?? 'examples';
   const models = library.models.filter((model) => model.state === 'ready');
   const datasets = library.datasets.filter((dataset) => dataset.state === 'ready');
   const model =
@@ -86,6 +90,7 @@ export function resolve(draft: Draft, library: Library): Resolved {
     (draft.dataset === null ? (datasets.find((each) => fits(each, kind)) ?? datasets[0]) : undefined);
   const chosen = draft.rewards ?? [{ ...noReward, id: dataset?.suggestedReward ?? null }];
   return {
+    algorithm,
     model,
     dataset,
     mapping: draft.mapping ?? dataset?.suggestedMapping ?? {},
@@ -94,12 +99,14 @@ export function resolve(draft: Draft, library: Library): Resolved {
       reward: library.rewards.find((reward) => reward.id === each.id),
     })),
     heldOut: draft.heldOut === undefined ? (dataset?.heldOut ?? null) : draft.heldOut,
-    name: draft.name.trim() === '' ? suggestedName(draft, model, dataset) : draft.name.trim(),
+    name:
+      draft.name.trim() === ''
+        ? suggestedName(algorithm?.label ?? draft.algorithm, model, dataset)
+        : draft.name.trim(),
   };
 }
 
-function suggestedName(draft: Draft, model: Model | undefined, dataset: Dataset | undefined): string {
-  const algorithm = algorithmByKey(draft.algorithm)?.label ?? draft.algorithm;
+function suggestedName(algorithm: string, model: Model | undefined, dataset: Dataset | undefined): string {
   return [algorithm, dataset?.name, model?.name]
     .filter((part) => part !== undefined)
     .join(', ')
@@ -108,9 +115,9 @@ function suggestedName(draft: Draft, model: Model | undefined, dataset: Dataset 
 
 /** What is asked of the backend; null while model or data are missing. */
 export function toConfig(draft: Draft, resolved: Resolved): RunConfigInput | null {
-  const { model, dataset } = resolved;
+  const { algorithm, model, dataset } = resolved;
   if (model === undefined || dataset === undefined) return null;
-  const rollouts = algorithmByKey(draft.algorithm)?.advantages !== undefined;
+  const rollouts = algorithm?.rewarded === true;
   return {
     format: 2,
     name: resolved.name,
@@ -127,7 +134,7 @@ export function toConfig(draft: Draft, resolved: Resolved): RunConfigInput | nul
           reward === undefined ? [] : [{ id: reward.id, weight, params: values }],
         )
       : [],
-    params: { ...suggested(draft.algorithm, model), ...draft.params[draft.algorithm] },
+    params: { ...suggested(algorithm, model), ...draft.params[draft.algorithm] },
     seed: draft.seed,
     checkpointEvery: draft.checkpointEvery,
   };
@@ -144,16 +151,15 @@ function heldOutOf(draft: Draft, chosen: string | null): RunConfigInput['data'][
  * The algorithm's defaults, with lengths that the model has room for: answers leave half of it to the prompt. For the
  * bundled model, the settings under which it learns within minutes.
  */
-export function suggested(algorithm: string, model: Model | undefined): Record<string, unknown> {
-  const found = algorithmByKey(algorithm);
-  if (found === undefined) return {};
+export function suggested(algorithm: About | undefined, model: Model | undefined): Record<string, unknown> {
+  if (algorithm === undefined) return {};
   const context = model?.contextLength ?? Infinity;
-  const room = found.advantages === undefined ? context : Math.floor(context / 2);
-  const values = fields(found).map(({ key, unit, default: value }) => [
+  const room = algorithm.rewarded ? Math.floor(context / 2) : context;
+  const values = algorithm.fields.map(({ key, unit, default: value }) => [
     key,
     unit === 'tokens' && typeof value === 'number' ? Math.min(value, room) : value,
   ]);
-  return { ...Object.fromEntries(values), ...demoParams(model?.id, algorithm) };
+  return { ...Object.fromEntries(values), ...demoParams(model?.id, algorithm.key) };
 }
 
 /** A draft that repeats a run's choices. */
@@ -184,11 +190,6 @@ function heldOutDraft(heldOut: NonNullable<RunConfigInput['data']['heldOut']> | 
   if ('dataset' in heldOut) return { heldOut: heldOut.dataset, ...rows };
   return { heldOut: OWN_PART, heldOutPart: heldOut.part, heldOutSeed: heldOut.seed ?? 0, ...rows };
 }
-
-const kindOf = (algorithm: string): DataKind => {
-  const found = algorithmByKey(algorithm);
-  return found === undefined ? 'examples' : dataKindOf(found);
-};
 
 /** Whether a data set is made for what an algorithm learns from. */
 function fits({ type, suggestedReward }: Dataset, kind: DataKind): boolean {
@@ -222,14 +223,18 @@ const PARTS: Record<DataKind, readonly Part[]> = {
 };
 
 /** Parts of a row that an algorithm reads. */
-export const partsOf = (algorithm: string): readonly Part[] => PARTS[kindOf(algorithm)];
-
-const of = (kind: DataKind) => ALGORITHMS.filter((algorithm) => dataKindOf(algorithm) === kind);
+export const partsOf = (algorithm: About | undefined): readonly Part[] =>
+  PARTS[algorithm?.data ?? 'examples'];
 
 /** The algorithms by what they learn from, as they are offered. */
-export const LEARNS_FROM = [
+export const learnsFrom = (algorithms: readonly About[]) =>
+  GROUPS.map((each) => ({ ...each, algorithms: algorithms.filter(({ data }) => data === each.kind) })).filter(
+    (each) => each.algorithms.length > 0,
+  );
+
+const GROUPS: readonly { kind: DataKind; title: string; needs: string }[] = [
   { kind: 'rollouts', title: 'From rewards', needs: 'needs prompts and a reward' },
   { kind: 'examples', title: 'From answers', needs: 'needs answers to learn' },
   { kind: 'rated', title: 'From rated answers', needs: 'needs answers marked good or bad' },
   { kind: 'pairs', title: 'From pairs', needs: 'needs a better and a worse answer to each prompt' },
-].map((each) => ({ ...each, algorithms: of(each.kind as DataKind) }));
+];

@@ -1,5 +1,5 @@
 import { useMemo } from 'react';
-import type { Algorithm } from '../../../../shared/algorithms';
+import type { About } from '../../../../shared/algorithms';
 import { Chart, type Mark } from '../../components/Chart';
 import { Hover } from '../../components/hover';
 import { metricFormat, shownUnit, tickFormat } from '../../components/metric-format';
@@ -18,7 +18,7 @@ export function ChartBoard({
   onPick,
 }: {
   store: RunStore;
-  algorithm: Algorithm | undefined;
+  algorithm: About | undefined;
   steps: number;
   events: readonly RunEvent[];
   onPick?: (step: number) => void;

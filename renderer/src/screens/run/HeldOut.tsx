@@ -1,4 +1,4 @@
-import { heldOutMetricsOf, type Algorithm, type MetricInfo } from '../../../../shared/algorithms';
+import { heldOutMetricsOf, type About, type MetricInfo } from '../../../../shared/algorithms';
 import { plural } from '../../components/format';
 import { comparison } from '../../components/run-measures';
 import { Section } from '../../components/Screen';
@@ -16,11 +16,11 @@ export function HeldOut({
   run: Run;
   view: RunView;
   status: RunStatus;
-  algorithm: Algorithm;
+  algorithm: About;
 }) {
   const first = view.evaluations[0];
   const last = view.evaluations.length > 1 ? view.evaluations.at(-1) : undefined;
-  const measures = heldOutMetricsOf(algorithm);
+  const measures = heldOutMetricsOf(algorithm.data);
   // until the run's rows have come, its summary has the first measure
   const rows = (first === undefined ? measures.slice(0, 1) : measures).map((info) => ({
     info,

@@ -1,5 +1,5 @@
 import { useMemo, useState } from 'react';
-import { metricsOf, type Algorithm } from '../../../../shared/algorithms';
+import { allMetrics, type About } from '../../../../shared/algorithms';
 import { Button } from '../../components/Button';
 import { metricFormat, shownUnit } from '../../components/metric-format';
 import { Table } from '../../components/Table';
@@ -10,12 +10,12 @@ import { infoOf } from './boards';
 const PAGE = 50;
 
 /** The charts' numbers, newest step first. */
-export function MetricTable({ store, algorithm }: { store: RunStore; algorithm: Algorithm | undefined }) {
+export function MetricTable({ store, algorithm }: { store: RunStore; algorithm: About | undefined }) {
   useSeriesVersion(store);
   const [shown, setShown] = useState(PAGE);
   const { series } = store;
   const known = useMemo(
-    () => new Map((algorithm === undefined ? [] : metricsOf(algorithm)).map((info) => [info.key, info])),
+    () => new Map((algorithm === undefined ? [] : allMetrics(algorithm)).map((info) => [info.key, info])),
     [algorithm],
   );
   const count = Math.min(shown, series.length);

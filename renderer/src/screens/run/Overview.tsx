@@ -1,5 +1,5 @@
 import { lazy, Suspense } from 'react';
-import type { Algorithm } from '../../../../shared/algorithms';
+import type { About } from '../../../../shared/algorithms';
 import { plural } from '../../components/format';
 import { Segmented } from '../../components/Segmented';
 import { Section } from '../../components/Screen';
@@ -28,13 +28,13 @@ export function Overview({
   status: RunStatus;
   store: RunStore;
   view: RunView;
-  algorithm: Algorithm | undefined;
+  algorithm: About | undefined;
   search: RunSearch;
   set: SetSearch;
 }) {
   useSeriesVersion(store);
   const steps = store.series.length;
-  const hasRollouts = algorithm?.advantages !== undefined;
+  const hasRollouts = algorithm?.rewarded === true;
   return (
     <>
       <ProgressStrip run={run} status={status} view={view} store={store} />

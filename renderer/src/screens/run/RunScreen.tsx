@@ -1,10 +1,10 @@
 import { Link, useNavigate } from '@tanstack/react-router';
 import { useCallback, useEffect } from 'react';
-import { algorithmByKey } from '../../../../shared/algorithms';
 import { Absent } from '../../components/Absent';
 import { buttonClass } from '../../components/Button';
 import { formatCount } from '../../components/format';
 import { statusWords } from '../../components/run-words';
+import { algorithmOf } from '../../components/run-measures';
 import { Screen } from '../../components/Screen';
 import { Status } from '../../components/Status';
 import { TabPanel, Tabs } from '../../components/Tabs';
@@ -58,8 +58,8 @@ export function RunScreen({ id, search }: { id: string; search: RunSearch }) {
     );
   }
   const status = view.status ?? run.status;
-  const algorithm = algorithmByKey(run.algorithm);
-  const hasRollouts = algorithm?.advantages !== undefined;
+  const algorithm = algorithmOf(run);
+  const hasRollouts = algorithm?.rewarded === true;
   const tab = search.tab === 'rollouts' && !hasRollouts ? 'overview' : search.tab;
   const warnings = view.events.filter((event) => event.level !== 'info').length;
   return (

@@ -1,4 +1,4 @@
-import { metricsOf, type Algorithm, type MetricInfo } from '../../../../shared/algorithms';
+import { allMetrics, type About, type MetricInfo } from '../../../../shared/algorithms';
 import type { LineSpec } from '../../components/ChartCurves';
 
 export interface ChartSpec {
@@ -55,9 +55,9 @@ const tableOnly = new Set([
 ]);
 
 /** The charts of a run: those of its algorithm's metrics that have come at least once. */
-export function chartsOf(algorithm: Algorithm | undefined, present: readonly string[]): ChartSpec[] {
+export function chartsOf(algorithm: About | undefined, present: readonly string[]): ChartSpec[] {
   const known = new Map(
-    (algorithm === undefined ? [] : metricsOf(algorithm)).map((info) => [info.key, info]),
+    (algorithm === undefined ? [] : allMetrics(algorithm)).map((info) => [info.key, info]),
   );
   const have = new Set(present);
   const charts: ChartSpec[] = [];

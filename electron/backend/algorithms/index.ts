@@ -1,0 +1,2 @@
+export { Algorithms } from './algorithms';
+export { builtinSource } from './builtin';

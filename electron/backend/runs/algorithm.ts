@@ -1,0 +1,60 @@
+import { algorithmByKey, ALGORITHMS, metricsOf, type MetricInfo } from '../../../shared/algorithms';
+import type { AlgorithmInfo } from '../../../shared/contract/algorithms';
+import type { RunConfig } from '../../../shared/contract/runs';
+import { AtelierError, issueHint, issueText } from '../../../shared/rpc';
+import type { UsableAlgorithm } from '../train';
+import type { Sources } from './sources';
+
+/** A setting that does not fit. */
+export interface SettingFault {
+  path: PropertyKey[];
+  message: string;
+  hint?: string | undefined;
+}
+
+/** The algorithm of a configuration, before its settings are known to fit. */
+export interface FoundAlgorithm {
+  label: string;
+  rewarded: boolean;
+  /** All that a run of it reports. */
+  metrics: readonly MetricInfo[];
+  /** Of an algorithm of one's own: what its run keeps. */
+  own: { code: string; info: AlgorithmInfo } | null;
+  settle(
+    params: RunConfig['params'],
+  ): Promise<{ faults: SettingFault[] } | { params: Record<string, unknown>; algorithm: UsableAlgorithm }>;
+}
+
+/** @throws AtelierError where there is none of this name, or its code has a mistake */
+export async function findAlgorithm(
+  { algorithm: key, algorithmCode }: Pick<RunConfig, 'algorithm' | 'algorithmCode'>,
+  sources: Sources,
+): Promise<FoundAlgorithm> {
+  const known = algorithmByKey(key);
+  if (known && algorithmCode === null) {
+    return {
+      label: known.label,
+      rewarded: known.advantages !== undefined,
+      metrics: metricsOf(known),
+      own: null,
+      async settle(params) {
+        const { data, error } = known.params.safeParse(params);
+        if (!error) return { params: data, algorithm: known };
+        const faults = error.issues.map((issue) => ({
+          path: issue.path,
+          message: issueText(issue),
+          hint: issueHint(known.params, issue),
+        }));
+        return { faults };
+      },
+    };
+  }
+  const own = await sources.ownAlgorithm(key, algorithmCode);
+  if (own) return own;
+  const keys = ALGORITHMS.map((each) => each.key).join(', ');
+  throw new AtelierError(
+    'invalid_input',
+    `There is no algorithm "${key}".`,
+    `Choose one of ${keys}, or one of your own.`,
+  );
+}
