@@ -22,8 +22,8 @@ for (const [type, Kind] of arrays) {
       value instanceof Kind ? new Uint8Array(value.buffer, value.byteOffset, value.byteLength) : null,
     decode: (bytes) => {
       if (bytes.byteLength % Kind.BYTES_PER_ELEMENT !== 0) throw new RangeError('typed array cut short');
-      // copied: the bytes lie unaligned within the message
-      return new Kind(bytes.slice().buffer);
+      // copied: the bytes lie unaligned within the message; a Buffer's own slice would be no copy
+      return new Kind(Uint8Array.from(bytes).buffer);
     },
   });
 }
