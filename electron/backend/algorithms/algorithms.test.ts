@@ -185,7 +185,7 @@ describe('code that is wrong', () => {
     await settled(robbed).catch((error: Error) => expect(error.message).toMatch(/The algorithm's code/));
     const found = await settled(grpo);
     expect(found.info.label).toBe('GRPO');
-    const reach = `const found = ['process', 'require', 'fetch', 'setTimeout', 'WebAssembly'].filter((n) => n in globalThis);\n${grpo.replace("label: 'GRPO'", 'label: \`GRPO${found.join()}\`')}`;
+    const reach = `const found = ['process', 'require', 'fetch', 'setTimeout', 'WebAssembly'].filter((n) => n in globalThis);\n${grpo.replace("label: 'GRPO'", 'label: `GRPO${found.join()}`')}`;
     expect((await settled(reach)).info.label).toBe('GRPO');
   });
 });

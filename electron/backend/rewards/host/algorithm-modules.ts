@@ -31,8 +31,9 @@ export function algorithmModules(kitSource: string, algorithm: string): Readonly
     [TOOLS, TOOLS_SOURCE],
     ['zod', `import { zod } from '${KIT}'; export const z = zod.z; export default zod.z;`],
   ]);
+  const spaces: Record<keyof typeof kit, object> = { ...kit };
   for (const [name, space] of Object.entries(MODULES)) {
-    const names = Object.keys(kit[space]).join(', ');
+    const names = Object.keys(spaces[space]).join(', ');
     modules.set(name, `import { ${space} as all } from '${KIT}'; export const { ${names} } = all;`);
   }
   return modules;
