@@ -7,9 +7,17 @@ import type { CodeMistake } from '../rewards';
 /** A check that takes longer is given up: TypeScript itself may be led astray. */
 const LIMIT = 60_000;
 
+/** A packaged app has the algorithms to be read, but not what their types rest on. */
+const NEEDED = [
+  'shared/algorithms/algorithm.ts',
+  'shared/program/index.ts',
+  'node_modules/zod/package.json',
+  'node_modules/typescript/lib/lib.es2023.d.ts',
+];
+
 /** Mistakes of type, as if the file lay in shared/algorithms; null where the app has no sources to check against. */
 export function checkTypes(root: string, code: string): Promise<CodeMistake[] | null> {
-  if (!existsSync(join(root, 'shared', 'algorithms', 'algorithm.ts'))) return Promise.resolve(null);
+  if (!NEEDED.every((path) => existsSync(join(root, path)))) return Promise.resolve(null);
   // a thread: the compiler takes seconds, and the backend has a run to serve
   const worker = new Worker(entryFile('backend/type-check'), {
     env: {},

@@ -1,29 +1,8 @@
-import { algorithmByKey, ALGORITHMS, metricsOf, type MetricInfo } from '../../../shared/algorithms';
-import type { AlgorithmInfo } from '../../../shared/contract/algorithms';
+import { algorithmByKey, ALGORITHMS, metricsOf } from '../../../shared/algorithms';
 import type { RunConfig } from '../../../shared/contract/runs';
 import { AtelierError, issueHint, issueText } from '../../../shared/rpc';
-import type { UsableAlgorithm } from '../train';
+import type { FoundAlgorithm } from './found-algorithm';
 import type { Sources } from './sources';
-
-/** A setting that does not fit. */
-export interface SettingFault {
-  path: PropertyKey[];
-  message: string;
-  hint?: string | undefined;
-}
-
-/** The algorithm of a configuration, before its settings are known to fit. */
-export interface FoundAlgorithm {
-  label: string;
-  rewarded: boolean;
-  /** All that a run of it reports. */
-  metrics: readonly MetricInfo[];
-  /** Of an algorithm of one's own: what its run keeps. */
-  own: { code: string; info: AlgorithmInfo } | null;
-  settle(
-    params: RunConfig['params'],
-  ): Promise<{ faults: SettingFault[] } | { params: Record<string, unknown>; algorithm: UsableAlgorithm }>;
-}
 
 /** @throws AtelierError where there is none of this name, or its code has a mistake */
 export async function findAlgorithm(

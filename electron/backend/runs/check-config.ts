@@ -3,7 +3,8 @@ import type { FrozenReward, RunConfig, RunReward } from '../../../shared/contrac
 import type { CommonParams, Needs } from '../../../shared/algorithms';
 import { AtelierError, pathOf } from '../../../shared/rpc';
 import type { UsableAlgorithm } from '../train';
-import { findAlgorithm, type FoundAlgorithm } from './algorithm';
+import { findAlgorithm } from './algorithm';
+import type { FoundAlgorithm } from './found-algorithm';
 import { checkRewards } from './rewards';
 import type { Sources, UsableModel } from './sources';
 

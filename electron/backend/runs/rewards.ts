@@ -1,7 +1,7 @@
 import type { FrozenReward, RunReward } from '../../../shared/contract/runs';
 import { AtelierError } from '../../../shared/rpc';
 import type { WeightedScorer } from '../train';
-import type { FoundAlgorithm } from './algorithm';
+import type { FoundAlgorithm } from './found-algorithm';
 import type { Sources } from './sources';
 
 /** Runs `work`; what it throws becomes a problem at `path`, and null. */

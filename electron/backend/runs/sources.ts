@@ -3,7 +3,7 @@ import type { FrozenReward } from '../../../shared/contract/runs';
 import type { LeftOut, Mapping } from '../../../shared/contract/datasets';
 import type { RowList, RowOf } from '../datasets';
 import type { Scorer, TextSide } from '../train';
-import type { FoundAlgorithm } from './algorithm';
+import type { FoundAlgorithm } from './found-algorithm';
 
 /** A model as a run or a chat needs it. */
 export interface UsableModel {

@@ -3,23 +3,12 @@ import { useState } from 'react';
 import type { z } from 'zod';
 import type { Dataset, Mapping, PreviewRow as PreviewRowSchema } from '../../../shared/contract/datasets';
 import type { Adapter, BrowseEntry as BrowseEntrySchema, Model } from '../../../shared/contract/models';
-import type { Reward, RewardParam } from '../../../shared/contract/rewards';
-import type { Setting } from '../components/SettingField';
+import type { Reward } from '../../../shared/contract/rewards';
 import { useClient } from './context';
 
 export type { Adapter, Dataset, Mapping, Model, Reward };
 export type PreviewRow = z.infer<typeof PreviewRowSchema>;
 export type BrowseEntry = z.infer<typeof BrowseEntrySchema>;
-
-/** A reward's setting as a form's field. */
-export const rewardSetting = ({ options, ...param }: RewardParam): Setting => ({
-  label: param.label,
-  help: param.help,
-  type: param.type,
-  ...(param.min === undefined ? {} : { min: param.min }),
-  ...(param.max === undefined ? {} : { max: param.max }),
-  ...(options === undefined ? {} : { options: options.map((value) => ({ value, label: value })) }),
-});
 
 export function useModels() {
   const client = useClient();

@@ -10,7 +10,16 @@ import { offered, useAlgorithms } from '../../data/algorithms';
 import { useEstimate, useRun, useStartRun } from '../../data/runs';
 import { AlgorithmPart } from './AlgorithmPart';
 import { DataPart } from './DataPart';
-import { Draft, emptyDraft, fromConfig, noReward, resolve, toConfig, type Library } from './draft';
+import {
+  Draft,
+  emptyDraft,
+  fromConfig,
+  noReward,
+  resolve,
+  toConfig,
+  type Library,
+  type Resolved,
+} from './draft';
 import { ModelPart } from './ModelPart';
 import { NamePart } from './NamePart';
 import type { Problem } from './problems';
@@ -91,8 +100,9 @@ function Form({ library, search }: { library: Library; search: NewRunSearch }) {
     const list: Problem[] = [...(estimate.isError ? [] : (estimate.data?.problems ?? []))];
     if (estimate.isError) list.push(...problemsOf(estimate.error));
     if (start.isError) list.push(...problemsOf(start.error));
+    list.push(...unchosen(resolved));
     return list;
-  }, [estimate.data, estimate.isError, estimate.error, start.isError, start.error]);
+  }, [resolved, estimate.data, estimate.isError, estimate.error, start.isError, start.error]);
   const problemAt = (path: string) => problems.find((problem) => problem.path === path);
   const set = (change: Partial<Draft>) => {
     start.reset();
@@ -184,6 +194,16 @@ function useSettled<T>(value: T): T {
     return () => clearTimeout(timer);
   }, [value]);
   return settled;
+}
+
+/** Places for a reward in which none stands would be left out of the run without a word. */
+function unchosen({ algorithm, rewards }: Resolved): Problem[] {
+  if (algorithm?.rewarded !== true || rewards.length < 2) return [];
+  return rewards.flatMap(({ reward }, at): Problem[] =>
+    reward === undefined
+      ? [{ level: 'error', path: `rewards.${at}`, message: 'Choose a reward, or remove this place.' }]
+      : [],
+  );
 }
 
 function problemsOf(error: unknown): Problem[] {

@@ -6,7 +6,7 @@ import { NumberInput } from '../../components/Input';
 import { Section } from '../../components/Screen';
 import { Select } from '../../components/Select';
 import { SettingField } from '../../components/SettingField';
-import { rewardSetting } from '../../data/library';
+import { rewardSetting } from '../../components/reward-setting';
 import { noReward, type ChosenReward, type Resolved } from './draft';
 import { fieldProps, type PartProps } from './problems';
 import styles from './RewardPart.module.css';
