@@ -42,7 +42,7 @@ export class RowFile<T> implements RowList<T> {
     if (end === undefined) return undefined;
     if (end > this.#written) this.#write();
     const start = index === 0 ? 0 : this.#ends[index - 1]!;
-    const bytes = Buffer.alloc(end - start);
+    const bytes = new Uint8Array(end - start);
     for (let at = 0; at < bytes.length;) {
       const read = readSync(this.#file, bytes, at, bytes.length - at, start + at);
       if (read === 0) throw new Error('a file of prepared rows was cut off');
