@@ -35,6 +35,7 @@ export interface NativeEngine {
   initModel: Verb<ModelInfo>;
   saveModel: Verb<void>;
   unloadModel: Verb<void>;
+  exportModel: Verb<void>;
   createAdapter: Verb<AdapterInfo>;
   loadAdapter: Verb<AdapterInfo>;
   saveAdapter: Verb<void>;
@@ -93,6 +94,8 @@ export function wrapEngine(native: NativeEngine, device: Device): Engine {
     initModel: (config, options) => run((job) => native.initModel(job, { config, ...options })),
     saveModel: (model, dir, options) => run((job) => native.saveModel(job, { model, dir, ...options })),
     unloadModel: (model) => run((job) => native.unloadModel(job, { model })),
+
+    exportModel: (request, hooks) => run((job) => native.exportModel(job, request), hooks?.signal),
 
     createAdapter: (model, spec) => run((job) => native.createAdapter(job, { model, spec })),
     loadAdapter: (model, dir) => run((job) => native.loadAdapter(job, { model, dir })),

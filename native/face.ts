@@ -96,6 +96,14 @@ export interface ModelFacts {
    * vocabulary, so it scores texts and cannot write them.
    */
   scalarHead: boolean;
+  /** Form of the quantised weights, of a mixed model that of most of them; absent: floats. */
+  quantization?: Quantization;
+}
+
+/** MLX's affine quantisation: bits a number, and how many numbers of a row share a scale and a bias. */
+export interface Quantization {
+  bits: number;
+  groupSize: number;
 }
 
 export interface ModelInfo extends ModelFacts {
@@ -105,6 +113,32 @@ export interface ModelInfo extends ModelFacts {
   /** Full names of linear modules a LoRA can attach to, e.g. `model.layers.0.self_attn.q_proj`. */
   linearModules: string[];
 }
+
+export interface LoadOptions {
+  dtype?: Dtype;
+  /**
+   * Linear modules, embedding and head are quantised as they are read: bits 2, 3, 4, 5, 6 or 8; groups of 32, 64 or
+   * 128, default 64 where it divides every row, else 32. Refused for a model that is stored quantised.
+   */
+  quantize?: { bits: number; groupSize?: number };
+}
+
+export interface ExportModelRequest {
+  /** Path of the base, as loadModel takes it. */
+  base: string;
+  /** PEFT folder; null: the base alone. */
+  adapter: string | null;
+  /** An existing folder; for GGUF the file. */
+  to: string;
+  as:
+    | { kind: 'safetensors'; dtype: Dtype }
+    /** mlx-lm's form, bf16 where it is not quantised. */
+    | { kind: 'mlx'; quantize?: { bits: number; groupSize?: number } }
+    | { kind: 'gguf'; type: 'F32' | 'F16' | 'Q8_0'; metadata: GgufText };
+}
+
+/** Metadata of a tokenizer: text, whole numbers (u32), booleans, lists of text, lists of i32. */
+export type GgufText = Record<string, string | number | boolean | string[] | Int32Array>;
 
 export interface GgufContents {
   /** Metadata values by key; arrays as arrays; numbers as numbers, u64 above 2^53 as bigint. */
@@ -119,6 +153,10 @@ export interface LoraSpec {
   /** Module name suffixes ("q_proj"), or one string: a regular expression for the full name, or "all-linear". */
   targetModules: string[] | string;
   rslora?: boolean;
+  /** Rows keep the length of a trained vector (DoRA). */
+  dora?: boolean;
+  /** Modules that are trained and saved whole: 'lm_head', 'embed_tokens'. A tied head becomes one of its own. */
+  modulesToSave?: string[];
   rankPattern?: Record<string, number>;
   alphaPattern?: Record<string, number>;
   layersToTransform?: number[];
@@ -136,7 +174,9 @@ export interface AdapterInfo {
   model: ModelId;
   parameters: number;
   /** Modules with their rank and effective scale. */
-  modules: { name: string; rank: number; scale: number }[];
+  modules: { name: string; rank: number; scale: number; dora: boolean }[];
+  /** transformers' names of the modules that are saved whole. */
+  saved: string[];
   scalarHead: boolean;
 }
 
@@ -325,13 +365,22 @@ export interface Engine {
   clearCache(): Promise<void>;
   resetPeak(): Promise<void>;
 
-  /** A folder with config.json and safetensors, or one .gguf file. Headers are validated first. */
-  loadModel(path: string, options?: { dtype?: Dtype }): Promise<ModelInfo>;
+  /**
+   * A folder with config.json and safetensors (floats, or quantised as mlx-lm writes them), or one .gguf file.
+   * Headers are validated first.
+   */
+  loadModel(path: string, options?: LoadOptions): Promise<ModelInfo>;
   /** A new model with seeded random weights from a config.json's text (normal, std initializer_range). */
   initModel(configJson: string, options: { seed: number; dtype?: Dtype }): Promise<ModelInfo>;
   /** config.json and model.safetensors, as transformers names them. */
   saveModel(model: ModelId, dir: string, options?: { dtype?: Dtype }): Promise<void>;
   unloadModel(model: ModelId): Promise<void>;
+
+  /**
+   * Writes a base with an adapter merged into it in f32, one tensor in memory at a time. Nothing that is loaded takes
+   * part. A folder gets config.json and safetensors (tokenizer and README are the caller's).
+   */
+  exportModel(request: ExportModelRequest, hooks?: { signal?: AbortSignal }): Promise<void>;
 
   createAdapter(model: ModelId, spec: LoraSpec): Promise<AdapterInfo>;
   /** A PEFT folder: adapter_config.json and adapter_model.safetensors. */

@@ -46,8 +46,9 @@ Napi::Value gguf(const Napi::CallbackInfo& info) {
 
 Napi::Value check(const Napi::CallbackInfo& info) {
   return guarded(info, [&](Napi::Env env) {
-    auto model = check_model(Fields(info[0], "checkModel").text("path"));
-    return to_js(env, model->config(), model->parameters());
+    auto checkpoint = open_checkpoint(Fields(info[0], "checkModel").text("path"));
+    const Model& model = *checkpoint->model();
+    return to_js(env, model.config(), model.parameters(), commonest(checkpoint->quantised()));
   });
 }
 

@@ -96,6 +96,15 @@ std::string Fields::text(const char* key) const {
   return value.As<Napi::String>().Utf8Value();
 }
 
+std::vector<std::string> Fields::keys() const {
+  const Napi::Array names = object_.GetPropertyNames();
+  std::vector<std::string> out;
+  for (uint32_t i = 0; i < names.Length(); i++) {
+    out.push_back(Napi::Value(names[i]).ToString().Utf8Value());
+  }
+  return out;
+}
+
 std::string Fields::text_or_empty(const char* key) const {
   return has(key) ? text(key) : std::string();
 }

@@ -29,6 +29,8 @@ class Fields {
   uint64_t seed(const char* key) const;
   bool flag(const char* key, bool otherwise) const;
   std::string text(const char* key) const;
+  /** Names of the object's own fields. */
+  std::vector<std::string> keys() const;
   /** Empty where absent. */
   std::string text_or_empty(const char* key) const;
   std::vector<std::string> texts(const char* key) const;

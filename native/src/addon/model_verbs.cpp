@@ -13,6 +13,16 @@ struct ModelFile {
   uint64_t seed;
 };
 
+struct NewModel {
+  std::string path;
+  std::string dtype;
+  std::optional<Quantise> quantise;
+};
+
+NewModel read_new_model(const Fields& f) {
+  return {f.text("path"), f.text_or_empty("dtype"), read_quantise(f)};
+}
+
 struct OnRows {
   int model;
   std::optional<int> adapter;
@@ -45,9 +55,9 @@ std::vector<Verb> model_verbs() {
       verb("resetPeak", nothing, [](Engine& e, int, const CancelFlag&) { e.reset_peak(); }),
       verb(
           "loadModel",
-          [](const Fields& f) { return ModelFile{0, f.text("path"), f.text_or_empty("dtype"), 0}; },
-          [](Engine& e, const ModelFile& r, const CancelFlag&) {
-            return e.load_model(r.source, r.dtype);
+          read_new_model,
+          [](Engine& e, const NewModel& r, const CancelFlag&) {
+            return e.load_model(r.path, r.dtype, r.quantise);
           }),
       verb(
           "initModel",

@@ -10,7 +10,7 @@ namespace {
 const std::vector<Verb>& verbs() {
   static const std::vector<Verb> all = [] {
     std::vector<Verb> list;
-    for (auto part : {model_verbs(), adapter_verbs(), training_verbs()}) {
+    for (auto part : {model_verbs(), adapter_verbs(), training_verbs(), export_verbs()}) {
       list.insert(list.end(), part.begin(), part.end());
     }
     return list;

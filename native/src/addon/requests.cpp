@@ -32,6 +32,18 @@ std::optional<int> read_adapter(const Fields& request) {
   return request.has("adapter") ? std::optional<int>(read_id(request, "adapter")) : std::nullopt;
 }
 
+std::optional<Quantise> read_quantise(const Fields& request) {
+  if (!request.has("quantize")) {
+    return std::nullopt;
+  }
+  const Fields fields = request.object("quantize");
+  Quantise out{static_cast<int>(fields.integer("bits", 1, 32)), std::nullopt};
+  if (fields.has("groupSize")) {
+    out.group = static_cast<int>(fields.integer("groupSize", 1, 1 << 20));
+  }
+  return out;
+}
+
 EngineOptions read_engine_options(const Fields& options) {
   EngineOptions result{options.text("device"), {}, {}, options.flag("plainOps", false)};
   int64_t most = int64_t{1} << 50;
@@ -55,6 +67,10 @@ LoraConfig read_lora(const Fields& spec) {
   }
   config.rslora = spec.flag("rslora", false);
   config.scalar_head = spec.flag("scalarHead", false);
+  config.dora = spec.flag("dora", false);
+  if (spec.has("modulesToSave")) {
+    config.modules_to_save = spec.texts("modulesToSave");
+  }
   if (spec.has("rankPattern")) {
     auto pattern = spec.object("rankPattern");
     for (const auto& [key, value] : spec.numbers("rankPattern")) {

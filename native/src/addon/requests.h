@@ -7,6 +7,8 @@ namespace atelier {
 
 // The requests of native/face.ts, read and checked as far as they can be without the model.
 
+/** `quantize` of a request. */
+std::optional<Quantise> read_quantise(const Fields& request);
 EngineOptions read_engine_options(const Fields& options);
 LoraConfig read_lora(const Fields& spec);
 AdamWSpec read_adamw(const Fields& spec);

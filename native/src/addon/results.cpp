@@ -82,12 +82,22 @@ Napi::Value to_js(Napi::Env env, const EngineStats& stats) {
   return o;
 }
 
-Napi::Object to_js(Napi::Env env, const ModelConfig& config, int64_t parameters) {
+Napi::Object to_js(
+    Napi::Env env,
+    const ModelConfig& config,
+    int64_t parameters,
+    const std::optional<Quantisation>& quantisation) {
   auto o = Napi::Object::New(env);
   o.Set("family", config.family);
   o.Set("parameters", static_cast<double>(parameters));
   o.Set("vocabularySize", config.vocabulary);
   o.Set("hiddenSize", config.hidden);
+  if (quantisation) {
+    auto form = Napi::Object::New(env);
+    form.Set("bits", quantisation->bits);
+    form.Set("groupSize", quantisation->group);
+    o.Set("quantization", form);
+  }
   o.Set("layers", config.layers);
   o.Set("contextLength", config.context);
   o.Set("tied", config.tied);
@@ -95,7 +105,7 @@ Napi::Object to_js(Napi::Env env, const ModelConfig& config, int64_t parameters)
 }
 
 Napi::Value to_js(Napi::Env env, const ModelInfo& info) {
-  auto o = to_js(env, info.config, info.parameters);
+  auto o = to_js(env, info.config, info.parameters, info.quantisation);
   o.Set("id", info.id);
   o.Set("weightBytes", number(info.weight_bytes));
   o.Set("dtype", info.dtype);
@@ -117,6 +127,7 @@ Napi::Value to_js(Napi::Env env, const AdapterInfo& info) {
     auto module = Napi::Object::New(env);
     module.Set("name", name);
     module.Set("rank", site.rank);
+    module.Set("dora", site.dora);
     module.Set("scale", site.scale);
     modules[modules.Length()] = module;
   }

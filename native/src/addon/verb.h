@@ -43,5 +43,6 @@ Verb verb(const char* name, Read read, Work work) {
 std::vector<Verb> model_verbs();
 std::vector<Verb> adapter_verbs();
 std::vector<Verb> training_verbs();
+std::vector<Verb> export_verbs();
 
 }  // namespace atelier

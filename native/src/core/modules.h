@@ -48,6 +48,8 @@ inline std::string expert_name(const std::string& name, int expert) {
 struct LoraSite {
   int rank;
   float scale;
+  /** Its rows keep the length of a trained vector (DoRA, arXiv 2402.09353). */
+  bool dora = false;
 };
 
 /** By transformers' module name. */
@@ -59,6 +61,10 @@ inline std::string lora_a(const std::string& module) {
 }
 inline std::string lora_b(const std::string& module) {
   return module + ".lora_B.weight";
+}
+/** DoRA's lengths [out]. */
+inline std::string lora_magnitude(const std::string& module) {
+  return module + ".lora_magnitude_vector";
 }
 
 /**

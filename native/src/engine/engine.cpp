@@ -141,7 +141,7 @@ ModelInfo Engine::take_model(LoadedModel loaded) {
   auto model = std::make_shared<LoadedModel>(std::move(loaded));
   ModelInfo info;
   info.config = model->model->config();
-  info.parameters = parameter_count(model->weights);
+  info.parameters = model->model->parameters();
   info.weight_bytes = bytes(model->weights);
   info.dtype = dtype_name(model->dtype);
   for (const auto& module : model->model->linears()) {
@@ -152,11 +152,17 @@ ModelInfo Engine::take_model(LoadedModel loaded) {
   return info;
 }
 
-ModelInfo Engine::load_model(const std::string& path, const std::string& dtype) {
+ModelInfo Engine::load_model(
+    const std::string& path,
+    const std::string& dtype,
+    const std::optional<Quantise>& quantise) {
   const mx::Dtype type = compute_dtype(dtype, device_);
-  check_room(
-      check_model(path)->parameters() * uint64_t{type.size()}, "The model", "Choose a smaller one");
-  return take_model(atelier::load_model(path, type));
+  const auto checkpoint = open_checkpoint(path);
+  const Forms forms = forms_of(*checkpoint, quantise);
+  check_room(loaded_bytes(*checkpoint, forms, type), "The model", "Choose a smaller one");
+  ModelInfo info = take_model(atelier::load_model(*checkpoint, forms, type));
+  info.quantisation = commonest(forms);
+  return info;
 }
 
 ModelInfo
@@ -188,6 +194,7 @@ AdapterInfo Engine::take_adapter(int model, Adapter adapter) {
   info.parameters = parameter_count(live->adapter->params);
   info.sites = live->adapter->sites;
   info.scalar_head = live->adapter->params.count(scalar_head_name) > 0;
+  info.saved = live->adapter->saved;
   info.id = adapters_.add(std::move(live));
   adapter_count_ = adapters_.size();
   return info;
@@ -195,7 +202,7 @@ AdapterInfo Engine::take_adapter(int model, Adapter adapter) {
 
 AdapterInfo Engine::create_adapter(int model, const LoraConfig& config, uint64_t seed) {
   const auto loaded = models_.get(model);
-  auto adapter = init_adapter(config, loaded->model->linears(), seed);
+  auto adapter = init_adapter(config, *loaded, seed);
   if (config.scalar_head) {
     auto own = bind_model(*loaded).scalar_head;
     auto head = own.value_or(mx::zeros({1, loaded->model->config().hidden}, mx::float32));
@@ -207,7 +214,8 @@ AdapterInfo Engine::create_adapter(int model, const LoraConfig& config, uint64_t
 
 AdapterInfo Engine::load_adapter(int model, const std::string& dir) {
   const auto& m = *models_.get(model)->model;
-  auto adapter = atelier::load_adapter(dir, m.linears());
+  auto adapter =
+      atelier::load_adapter(dir, m.linears(), {m.config().vocabulary, m.config().hidden});
   auto head = adapter.params.find(scalar_head_name);
   if (head != adapter.params.end() && head->second.shape(-1) != m.config().hidden) {
     throw Error(

@@ -35,6 +35,7 @@ struct ModelInfo {
   int64_t parameters = 0;
   uint64_t weight_bytes = 0;
   std::string dtype;
+  std::optional<Quantisation> quantisation;
   std::vector<std::string> linear_modules;
 };
 
@@ -44,6 +45,8 @@ struct AdapterInfo {
   int64_t parameters = 0;
   LoraSites sites;
   bool scalar_head = false;
+  /** Modules that are saved whole. */
+  std::vector<std::string> saved;
 };
 
 struct AdapterNorm {
@@ -97,7 +100,10 @@ class Engine {
   void clear_cache();
   void reset_peak();
 
-  ModelInfo load_model(const std::string& path, const std::string& dtype);
+  ModelInfo load_model(
+      const std::string& path,
+      const std::string& dtype,
+      const std::optional<Quantise>& quantise);
   ModelInfo init_model(const std::string& config_json, uint64_t seed, const std::string& dtype);
   void save_model(int model, const std::string& dir, const std::string& dtype);
   void unload_model(int model);

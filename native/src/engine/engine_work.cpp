@@ -51,7 +51,7 @@ Bound Engine::bind(int model, std::optional<int> adapter) const {
         "adapter " + std::to_string(*adapter) + " belongs to model " +
             std::to_string(live->model_id) + ", not to model " + std::to_string(model));
   }
-  return bind_adapter(*loaded, live->adapter->sites, live->adapter->params);
+  return bind_adapter(*loaded, *live->adapter, live->adapter->params);
 }
 
 Generated Engine::generate(
@@ -132,6 +132,12 @@ int Engine::create_optimizer(
         std::make_shared<Optimizer>(Trainable::of_adapter(live->model, live->adapter), spec));
   }
   auto loaded = models_.get(model.value());
+  if (is_quantised(*loaded)) {
+    throw Error(
+        ErrorCode::invalid_argument,
+        "All parameters of a quantised model cannot be trained: its numbers are too coarse to move",
+        "Train an adapter on it (QLoRA), or load the model as floats.");
+  }
   check_room(
       static_cast<uint64_t>(parameter_count(loaded->weights)) * 3 * sizeof(float),
       "Training all parameters",

@@ -27,7 +27,7 @@ Params random_lora(const Model& model, int rank) {
     params.emplace(lora_a(m.name), mx::random::normal({rank, m.in}) * mx::array(0.05f));
     params.emplace(lora_b(m.name), mx::random::normal({m.out, rank}) * mx::array(0.05f));
   }
-  Params out = stack_lora(model.linears(), sites, params, mx::float32);
+  Params out = stack_lora(model.linears(), sites, params, {}, mx::float32);
   for (auto& [name, value] : out) {
     mx::eval(value);
   }

@@ -108,8 +108,8 @@ TEST_CASE(
     "forward's") {
   const LoadedModel m = load_model(fixture("models/qwen3_tied"), mx::float32);
   const std::vector<LinearModule> modules = m.model->linears();
-  const Adapter adapter = load_adapter(fixture("lora/qwen3_tied/patterns"), modules);
-  const Params lora = stack_lora(modules, adapter.sites, adapter.params, mx::float32);
+  const Adapter adapter = load_adapter(fixture("lora/qwen3_tied/patterns"), modules, {512, 64});
+  const Params lora = stack_lora(modules, adapter.sites, adapter.params, m.weights, mx::float32);
   const GenerateRequest request = ragged();
   const auto rows = generate(*m.model, m.weights, lora, request);
   std::map<Finish, int> ends;

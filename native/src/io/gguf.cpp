@@ -34,7 +34,7 @@ void require_gguf_types(const std::string& file, const GgufHeader& header) {
           ErrorCode::unsupported_model,
           file + ": tensor " + quoted(name) + " is stored as " + tensor.type +
               ", which is not read",
-          "Use a file quantised as Q8_0, Q4_0 or Q4_1, or one in F16, BF16 or F32.");
+          "Use a file quantised as Q8_0, Q4_K_M or another K-quant, or one in F16, BF16 or F32.");
     }
   }
 }
@@ -45,18 +45,19 @@ std::vector<float> read_gguf_tensor(const std::string& file, const GgufTensor& t
   return out;
 }
 
-Params load_gguf(const std::string& path, const GgufHeader& header, mx::Dtype dtype) {
-  require_gguf_types(path, header);
-  const FileReader file(path);
-  Params out;
-  for (const auto& [name, tensor] : header.tensors) {
-    const mx::Shape shape(tensor.shape.begin(), tensor.shape.end());
-    mx::allocator::Data data = mx::allocator::malloc(items(tensor) * sizeof(float));
-    dequantise(file, tensor, static_cast<float*>(mx::allocator::Buffer(data.buffer()).raw_ptr()));
-    mx::array value = mx::astype(mx::array(std::move(data), shape, mx::float32), dtype);
-    out.emplace(name, checked_finite(value, path, name));
-  }
-  return out;
+mx::array load_gguf(
+    const std::string& file,
+    const std::string& name,
+    const GgufTensor& tensor,
+    mx::Dtype dtype) {
+  const mx::Shape shape(tensor.shape.begin(), tensor.shape.end());
+  mx::allocator::Data data = mx::allocator::malloc(items(tensor) * sizeof(float));
+  dequantise(
+      FileReader(file),
+      tensor,
+      static_cast<float*>(mx::allocator::Buffer(data.buffer()).raw_ptr()));
+  mx::array value = mx::astype(mx::array(std::move(data), shape, mx::float32), dtype);
+  return checked_finite(value, file, name);
 }
 
 }  // namespace atelier

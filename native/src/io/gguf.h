@@ -39,12 +39,14 @@ GgufHeader read_gguf_header(const std::string& file);
 /** unsupported_model where a tensor is of a type that load_gguf does not read. */
 void require_gguf_types(const std::string& file, const GgufHeader& header);
 
-/** The numbers of one tensor of a readable type. */
+/** The numbers of one tensor, which is of a type that is read (require_gguf_types). */
 std::vector<float> read_gguf_tensor(const std::string& file, const GgufTensor& tensor);
 
-/**
- * All tensors, dequantised to `dtype`: F32, F16, BF16, Q8_0, Q4_0, Q4_1; another type is unsupported_model.
- */
-Params load_gguf(const std::string& file, const GgufHeader& header, mx::Dtype dtype);
+/** The same as an array, dequantised to `dtype` and evaluated; NaN and infinity are refused. */
+mx::array load_gguf(
+    const std::string& file,
+    const std::string& name,
+    const GgufTensor& tensor,
+    mx::Dtype dtype);
 
 }  // namespace atelier

@@ -1,6 +1,9 @@
 #include "io/gguf.h"
 
 #include "core/error.h"
+#include "io/ggml_blocks.h"
+#include "io/ggml_type.h"
+#include "testing/fixtures.h"
 #include "testing/gguf_writer.h"
 #include "testing/temp_dir.h"
 
@@ -27,7 +30,11 @@ std::string refusal(const std::string& bytes) {
   const TempDir dir;
   const std::string file = dir.write("x.gguf", bytes);
   try {
-    load_gguf(file, read_gguf_header(file), mx::float32);
+    const GgufHeader header = read_gguf_header(file);
+    require_gguf_types(file, header);
+    for (const auto& [name, tensor] : header.tensors) {
+      load_gguf(file, name, tensor, mx::float32);
+    }
   } catch (const Error& e) {
     CHECK((e.code == ErrorCode::invalid_file || e.code == ErrorCode::unsupported_model));
     CHECK(std::string(e.what()).find(file) == 0);
@@ -77,7 +84,10 @@ TEST_CASE("metadata and dequantised tensors") {
   CHECK(list.size() == 2);
   CHECK(std::get<std::string>(list[1].value) == "yy");
   CHECK(header.tensors.at("q40").shape == std::vector<int64_t>{1, 32});
-  const Params t = load_gguf(file, header, mx::float32);
+  Params t;
+  for (const auto& [name, tensor] : header.tensors) {
+    t.emplace(name, load_gguf(file, name, tensor, mx::float32));
+  }
   CHECK(t.at("q8").data<float>()[0] == -10);
   CHECK(t.at("q8").data<float>()[31] == 6);
   CHECK(t.at("q40").data<float>()[0] == 14);
@@ -115,8 +125,8 @@ TEST_CASE("counts and sizes are held against the file before anything is allocat
   CHECK(says(refusal(with(good, t + 24, uint64_t{32})), "overlaps"));
   CHECK(says(refusal(with(good, t + 24, huge)), "do not lie in the file"));
   GgufWriter w;
-  w.tensor("k", {256}, 12, std::string(144, '\0'));
-  CHECK(says(refusal(w.bytes()), "stored as Q4_K"));
+  w.tensor("k", {256}, 15, std::string(292, '\0'));
+  CHECK(says(refusal(w.bytes()), "stored as Q8_K"));
   GgufWriter twice;
   twice.u32("n", 1);
   twice.u32("n", 2);
@@ -141,10 +151,43 @@ TEST_CASE("mutated and truncated GGUF files are refused or read, never worse") {
     }
     try {
       const std::string file = dir.write("x", bytes);
-      load_gguf(file, read_gguf_header(file), mx::float32);
+      const GgufHeader header = read_gguf_header(file);
+      require_gguf_types(file, header);
+      for (const auto& [name, tensor] : header.tensors) {
+        load_gguf(file, name, tensor, mx::float32);
+      }
     } catch (const Error&) {
       refused++;
     }
   }
   CHECK(refused > 1500);
+}
+
+TEST_CASE("every quantised type stands for gguf's numbers, and Q8_0 is written as gguf writes it") {
+  const Json blocks = fixture_json("gguf/blocks.json");
+  auto bytes = [](const Json& hex) {
+    std::string out;
+    const std::string text = hex.get<std::string>();
+    for (size_t i = 0; i < text.size(); i += 2) {
+      out += static_cast<char>(std::stoi(text.substr(i, 2), nullptr, 16));
+    }
+    return out;
+  };
+  for (const auto& [name, item] : blocks["dequantize"].items()) {
+    CAPTURE(name);
+    const GgmlType& type = *find_ggml_type(name.c_str());
+    const std::string raw = bytes(item["bytes"]);
+    const auto expected = item["values"].get<std::vector<float>>();
+    std::vector<float> got(expected.size());
+    type.dequantise(
+        reinterpret_cast<const uint8_t*>(raw.data()), raw.size() / type.block_bytes, got.data());
+    for (size_t i = 0; i < got.size(); i++) {
+      CHECK(std::abs(got[i] - expected[i]) <= 1e-6f * std::abs(expected[i]));
+    }
+  }
+  const Json& q8 = blocks["quantize"]["Q8_0"];
+  const auto numbers = q8["values"].get<std::vector<float>>();
+  std::string written(numbers.size() / 32 * 34, '\0');
+  write_q8_0(numbers.data(), numbers.size() / 32, reinterpret_cast<uint8_t*>(written.data()));
+  CHECK(written == bytes(q8["bytes"]));
 }

@@ -13,7 +13,6 @@ namespace {
 const std::set<std::string> without_effect = {
     "auto_mapping",
     "base_model_name_or_path",
-    "ensure_weight_tying",
     "inference_mode",
     "lora_dropout",
     "megatron_core",
@@ -39,7 +38,9 @@ const std::set<std::string> read_here = {
     "layers_to_transform",
     "modules_to_save",
     "bias",
-    "init_lora_weights"};
+    "init_lora_weights",
+    "use_dora",
+    "ensure_weight_tying"};
 
 bool is_off(const Json& value) {
   return value.is_null() || value == false ||
@@ -129,7 +130,7 @@ LoraConfig read_lora_config(const std::string& file) {
       if (module == "score") {
         config.scalar_head = true;
       } else if (module != "classifier") {
-        unsupported("modules_to_save = " + json["modules_to_save"].dump().substr(0, 80));
+        config.modules_to_save.push_back(module);
       }
     }
   }
@@ -144,7 +145,10 @@ LoraConfig read_lora_config(const std::string& file) {
   } else if (!is_off(target) || config.target_parameters.empty()) {
     config.target_modules = get<std::vector<std::string>>(json, "target_modules", file);
   }
-  config.rslora = json.contains("use_rslora") && get<bool>(json, "use_rslora", file);
+  auto flag = [&](const char* key) { return json.contains(key) && get<bool>(json, key, file); };
+  config.rslora = flag("use_rslora");
+  config.dora = flag("use_dora");
+  config.ensure_weight_tying = flag("ensure_weight_tying");
   config.rank_pattern = get_pattern<int>(json, "rank_pattern", file);
   config.alpha_pattern = get_pattern<double>(json, "alpha_pattern", file);
   if (json.contains("layers_to_transform") && !json["layers_to_transform"].is_null()) {

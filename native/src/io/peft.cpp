@@ -172,7 +172,7 @@ LoraSites lora_sites(const LoraConfig& config, const std::vector<LinearModule>& 
               name + ": the rank must be from 1 to 65536 and alpha finite");
     }
     const double scale = alpha / (config.rslora ? std::sqrt(double(rank)) : double(rank));
-    return LoraSite{rank, static_cast<float>(scale)};
+    return LoraSite{rank, static_cast<float>(scale), config.dora};
   };
   for (const std::string& parameter : config.target_parameters) {
     if (std::none_of(modules.begin(), modules.end(), [&](const LinearModule& m) {
@@ -193,6 +193,10 @@ LoraSites lora_sites(const LoraConfig& config, const std::vector<LinearModule>& 
                                                : targets.has(module.name)) {
       site = site_of(module.name);
     }
+    if (site && site->dora && module.experts > 0) {
+      throw Error(
+          ErrorCode::unsupported_model, "DoRA on experts (" + module.name + ") is not supported");
+    }
     if (site) {
       sites.emplace(module.name, *site);
     }
@@ -206,12 +210,43 @@ LoraSites lora_sites(const LoraConfig& config, const std::vector<LinearModule>& 
   return sites;
 }
 
-Adapter load_adapter(const std::string& dir, const std::vector<LinearModule>& modules) {
+std::vector<std::string> saved_modules(const LoraConfig& config) {
+  std::set<std::string> out;
+  for (const std::string& name : config.modules_to_save) {
+    if (name == "lm_head") {
+      out.insert(name);
+    } else if (name == "embed_tokens" || name == "model.embed_tokens") {
+      out.insert("model.embed_tokens");
+    } else {
+      throw Error(
+          ErrorCode::unsupported_model,
+          "LoRA: modules_to_save: " + quoted(name) + " is not supported",
+          "Only lm_head and embed_tokens are trained and saved whole.");
+    }
+  }
+  if (config.ensure_weight_tying && out.count("lm_head")) {
+    throw Error(
+        ErrorCode::unsupported_model,
+        "LoRA: ensure_weight_tying with lm_head in modules_to_save is not supported",
+        "Save embed_tokens alone: the tied head follows it.");
+  }
+  return {out.begin(), out.end()};
+}
+
+Adapter load_adapter(
+    const std::string& dir,
+    const std::vector<LinearModule>& modules,
+    const mx::Shape& embedding) {
   const LoraConfig config = read_lora_config(resolve_inside(dir, "adapter_config.json", dir));
   const std::string file = resolve_inside(dir, "adapter_model.safetensors", dir);
-  Adapter adapter{lora_sites(config, modules), {}};
+  Adapter adapter{
+      lora_sites(config, modules), {}, saved_modules(config), config.ensure_weight_tying};
+  std::map<std::string, mx::Shape> whole;
+  for (const std::string& module : adapter.saved) {
+    whole.emplace(module + ".weight", embedding);
+  }
   adapter.params =
-      adapter_params(load_safetensors(file, mx::float32), adapter.sites, modules, file);
+      adapter_params(load_safetensors(file, mx::float32), adapter.sites, whole, modules, file);
   if (config.scalar_head && !adapter.params.count(scalar_head_name)) {
     throw Error(
         ErrorCode::invalid_file,

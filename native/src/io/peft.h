@@ -27,6 +27,11 @@ struct LoraConfig {
   std::optional<std::vector<int>> layers_to_transform = std::nullopt;
   /** A scalar head is trained beside the LoRA (core/modules.h). */
   bool scalar_head = false;
+  bool dora = false;
+  /** Modules trained and saved whole: "lm_head", "embed_tokens". */
+  std::vector<std::string> modules_to_save = {};
+  /** A tied head follows an embedding that is saved whole; otherwise it stays the base's. */
+  bool ensure_weight_tying = false;
 };
 
 /** adapter_config.json; what is not run here is unsupported_model, never ignored. */
@@ -41,15 +46,28 @@ LoraSites lora_sites(const LoraConfig& config, const std::vector<LinearModule>& 
 
 struct Adapter {
   LoraSites sites;
-  /** By the names of core/modules.h, f32. */
+  /** By the names of core/modules.h, f32; `<module>.weight` of the modules that are saved whole. */
   Params params;
+  /** transformers' names of the modules that are saved whole: lm_head, model.embed_tokens. */
+  std::vector<std::string> saved = {};
+  /** See LoraConfig. */
+  bool ensure_weight_tying = false;
 };
 
 /**
- * A PEFT folder: adapter_config.json and adapter_model.safetensors. A feature that is not run here (DoRA,
- * modules_to_save, a trained bias ...), a missing, a misshapen or an unknown tensor is an error.
+ * transformers' names of what `modules_to_save` names. Others than embedding and head are unsupported_model. A tied
+ * head that shall follow a saved embedding is not saved for itself.
  */
-Adapter load_adapter(const std::string& dir, const std::vector<LinearModule>& modules);
+std::vector<std::string> saved_modules(const LoraConfig& config);
+
+/**
+ * A PEFT folder: adapter_config.json and adapter_model.safetensors. A feature that is not run here (a trained bias,
+ * aLoRA ...), a missing, a misshapen or an unknown tensor is an error. `embedding` is the shape of embedding and head.
+ */
+Adapter load_adapter(
+    const std::string& dir,
+    const std::vector<LinearModule>& modules,
+    const mx::Shape& embedding);
 
 /** adapter_model.safetensors as PEFT writes it (io/peft_tensors.h), f32. */
 void save_adapter(

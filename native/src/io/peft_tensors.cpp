@@ -64,6 +64,14 @@ mx::array whole_b(const mx::array& b, int experts) {
   return mx::transpose(mx::reshape(b, {b.shape(0), -1, experts}), {2, 0, 1});
 }
 
+std::string shape_text(const mx::Shape& shape) {
+  std::string out;
+  for (const int n : shape) {
+    out += (out.empty() ? "[" : ", ") + std::to_string(n);
+  }
+  return out + "]";
+}
+
 mx::array of_expert(const mx::array& all, int expert) {
   return mx::take(all, expert, 0);
 }
@@ -82,6 +90,14 @@ Params peft_tensors(const Params& params, const std::vector<LinearModule>& modul
       out.emplace(lora_a(names[e]), each ? of_expert(a, e) : all ? flat_a(a) : a);
       out.emplace(lora_b(names[e]), each ? of_expert(b, e) : all ? flat_b(b) : b);
     }
+    if (auto lengths = params.find(lora_magnitude(m->name)); lengths != params.end()) {
+      out.emplace(lora_magnitude(names[0]), lengths->second);
+    }
+  }
+  for (const char* name : {"lm_head.weight", "model.embed_tokens.weight"}) {
+    if (auto saved = params.find(name); saved != params.end()) {
+      out.emplace(prefix + name, saved->second);
+    }
   }
   if (auto head = params.find(scalar_head_name); head != params.end()) {
     out.emplace(prefix + scalar_head_name, head->second);
@@ -92,6 +108,7 @@ Params peft_tensors(const Params& params, const std::vector<LinearModule>& modul
 Params adapter_params(
     Params tensors,
     const LoraSites& sites,
+    const std::map<std::string, mx::Shape>& whole,
     const std::vector<LinearModule>& modules,
     const std::string& file) {
   auto take = [&](const std::string& name, const mx::Shape& shape) {
@@ -102,8 +119,8 @@ Params adapter_params(
     if (found->second.shape() != shape) {
       throw Error(
           ErrorCode::invalid_file,
-          file + ": tensor " + quoted(name) + " must be [" + std::to_string(shape[0]) + ", " +
-              std::to_string(shape[1]) + "] for this model and configuration");
+          file + ": tensor " + quoted(name) + " must be " + shape_text(shape) +
+              " for this model and configuration");
     }
     mx::array out = found->second;
     tensors.erase(found);
@@ -128,6 +145,12 @@ Params adapter_params(
     const bool each = m->kind == ModuleKind::each_expert;
     out.emplace(lora_a(m->name), each ? mx::stack(a) : a[0]);
     out.emplace(lora_b(m->name), each ? mx::stack(b) : b[0]);
+    if (sites.at(m->name).dora) {
+      out.emplace(lora_magnitude(m->name), take(lora_magnitude(names[0]), {m->out}));
+    }
+  }
+  for (const auto& [name, shape] : whole) {
+    out.emplace(name, take(prefix + name, shape));
   }
   if (auto head = tensors.find(prefix + scalar_head_name); head != tensors.end()) {
     // One label; its width is the model's, which who loads it knows.

@@ -103,7 +103,7 @@ TEST_CASE("an adapter saved is the file that PEFT wrote, byte for byte") {
   const std::vector<LinearModule> m = {
       {"model.layers.1.self_attn.q_proj", "", 64, 128, 0},
       {"model.layers.1.mlp.down_proj", "", 128, 64, 0}};
-  const Adapter adapter = load_adapter(dir, m);
+  const Adapter adapter = load_adapter(dir, m, {512, 64});
   CHECK(adapter.params.size() == 4);
   const TempDir out;
   save_adapter(adapter.params, m, out.path("a.safetensors"));
@@ -124,7 +124,7 @@ TEST_CASE("an adapter's feature that is not run, and tensors that do not fit, ar
     dir.write("adapter_config.json", json.dump());
     save_safetensors(dir.path("adapter_model.safetensors"), tensors);
     try {
-      load_adapter(dir.path(), m);
+      load_adapter(dir.path(), m, {512, 64});
     } catch (const Error& e) {
       return e.code;
     }
@@ -132,8 +132,14 @@ TEST_CASE("an adapter's feature that is not run, and tensors that do not fit, ar
   };
   CHECK(code("r", 4, good) == ErrorCode::internal);
   const auto unsupported = ErrorCode::unsupported_model, invalid = ErrorCode::invalid_file;
-  CHECK(code("use_dora", true, good) == unsupported);
-  CHECK(code("modules_to_save", {"lm_head"}, good) == unsupported);
+  CHECK(code("use_dora", true, good) == invalid);  // the tensors have no lengths
+  CHECK(code("modules_to_save", {"lm_head"}, good) == invalid);
+  CHECK(code("modules_to_save", {"score"}, good) == unsupported);
+  Params with_head = good;
+  with_head.emplace("base_model.model.lm_head.weight", mx::ones({512, 64}));
+  CHECK(code("modules_to_save", {"lm_head"}, with_head) == ErrorCode::internal);
+  with_head.insert_or_assign("base_model.model.lm_head.weight", mx::ones({512, 32}));
+  CHECK(code("modules_to_save", {"lm_head"}, with_head) == invalid);
   CHECK(code("bias", "lora_only", good) == unsupported);
   CHECK(code("lora_bias", true, good) == unsupported);
   CHECK(code("fan_in_fan_out", true, good) == unsupported);

@@ -251,41 +251,29 @@ SafetensorsFolder read_safetensors_folder(const std::string& dir) {
   return out;
 }
 
-Params load_safetensors_folder(const SafetensorsFolder& folder, mx::Dtype dtype) {
-  std::map<std::string, std::vector<std::string>> by_file;
-  for (const auto& [name, tensor] : folder.tensors) {
-    by_file[tensor.file].push_back(name);
-  }
-  Params out;
-  for (const auto& [file, names] : by_file) {
-    const FileReader reader(file);
-    for (const std::string& name : names) {
-      out.emplace(name, read(reader, name, folder.tensors.at(name).entry, dtype));
-    }
-  }
-  return out;
+mx::array load_safetensor(
+    const SafetensorsFolder::Tensor& tensor,
+    const std::string& name,
+    std::optional<mx::Dtype> dtype) {
+  return read(FileReader(tensor.file), name, tensor.entry, dtype);
 }
 
-void save_safetensors(
+void write_safetensors(
     const std::string& file,
-    const Params& tensors,
+    const std::vector<TensorToWrite>& tensors,
     const std::map<std::string, std::string>& metadata) {
   Json header = Json::object();
   if (!metadata.empty()) {
     header["__metadata__"] = metadata;
   }
-  std::vector<mx::array> data;
   uint64_t at = 0;
-  for (const auto& [name, tensor] : tensors) {
-    data.push_back(mx::contiguous(tensor));
-    const uint64_t bytes = tensor.nbytes();
-    header[name] = {
-        {"dtype", safetensors_dtype(tensor.dtype())},
-        {"shape", std::vector<int64_t>(tensor.shape().begin(), tensor.shape().end())},
-        {"data_offsets", {at, at + bytes}}};
-    at += bytes;
+  for (const TensorToWrite& t : tensors) {
+    header[t.name] = {
+        {"dtype", safetensors_dtype(t.dtype)},
+        {"shape", std::vector<int64_t>(t.shape.begin(), t.shape.end())},
+        {"data_offsets", {at, at + t.bytes()}}};
+    at += t.bytes();
   }
-  mx::eval(data);
   std::string text = header.dump();
   text.resize((text.size() + 7) / 8 * 8, ' ');
   unsigned char length[8];
@@ -295,10 +283,34 @@ void save_safetensors(
   write_atomically(file, [&](const Append& append) {
     append(length, sizeof length);
     append(text.data(), text.size());
-    for (const mx::array& tensor : data) {
+    for (const TensorToWrite& t : tensors) {
+      mx::array tensor = mx::contiguous(t.make());
+      tensor.eval();
+      if (tensor.shape() != t.shape || tensor.dtype() != t.dtype) {
+        throw Error(ErrorCode::internal, t.name + " is not what was announced");
+      }
       append(tensor.data<char>(), tensor.nbytes());
     }
   });
+}
+
+void save_safetensors(
+    const std::string& file,
+    const Params& tensors,
+    const std::map<std::string, std::string>& metadata) {
+  std::vector<TensorToWrite> list;
+  for (const auto& [name, tensor] : tensors) {
+    list.push_back({name, tensor.dtype(), tensor.shape(), [&tensor = tensor] { return tensor; }});
+  }
+  write_safetensors(file, list, metadata);
+}
+
+uint64_t TensorToWrite::bytes() const {
+  uint64_t out = dtype.size();
+  for (const int n : shape) {
+    out *= static_cast<uint64_t>(n);
+  }
+  return out;
 }
 
 }  // namespace atelier

@@ -3,6 +3,7 @@
 #include "core/params.h"
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -48,10 +49,29 @@ struct SafetensorsFolder {
  */
 SafetensorsFolder read_safetensors_folder(const std::string& dir);
 
-/** All tensors, which must be floats, as `dtype`. */
-Params load_safetensors_folder(const SafetensorsFolder& folder, mx::Dtype dtype);
+/** One tensor; `dtype` as in load_safetensors. */
+mx::array load_safetensor(
+    const SafetensorsFolder::Tensor& tensor,
+    const std::string& name,
+    std::optional<mx::Dtype> dtype);
+
+/** A tensor that is made when its turn to be written comes, so that one is in memory at a time. */
+struct TensorToWrite {
+  std::string name;
+  mx::Dtype dtype;
+  mx::Shape shape;
+  std::function<mx::array()> make;
+
+  uint64_t bytes() const;
+};
 
 /** Writes beside, syncs, renames: a broken write leaves the old file. */
+void write_safetensors(
+    const std::string& file,
+    const std::vector<TensorToWrite>& tensors,
+    const std::map<std::string, std::string>& metadata);
+
+/** The same of tensors that are there. */
 void save_safetensors(
     const std::string& file,
     const Params& tensors,

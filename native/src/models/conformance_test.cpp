@@ -1,9 +1,8 @@
 // Against transformers 5.24.0 and peft 0.21.2 (conformance/fixtures/README.md has tolerances).
 #include "io/peft.h"
 #include "io/safetensors.h"
-#include "models/load.h"
+#include "models/bound.h"
 #include "models/registry.h"
-#include "nn/lora.h"
 #include "testing/fixtures.h"
 #include "testing/temp_dir.h"
 
@@ -171,6 +170,7 @@ TEST_CASE("LoRA beside the base and merged gives PEFT's logits") {
       "qwen3_tied/all",
       "qwen3_tied/qv",
       "qwen3_tied/regex",
+      "qwen3_tied/dora",
       "qwen3_tied/one_layer",
       "qwen3_tied/patterns",
       "qwen3_tied/rslora",
@@ -185,8 +185,10 @@ TEST_CASE("LoRA beside the base and merged gives PEFT's logits") {
     CAPTURE(name);
     const Loaded m(name.substr(0, name.find('/')));
     const std::vector<LinearModule> modules = m.model.model->linears();
-    const Adapter adapter = load_adapter(fixture("lora/" + name), modules);
-    const Params lora = stack_lora(modules, adapter.sites, adapter.params, mx::float32);
+    const ModelConfig& config = m.model.model->config();
+    const Adapter adapter =
+        load_adapter(fixture("lora/" + name), modules, {config.vocabulary, config.hidden});
+    const Params lora = bind_adapter(m.model, adapter, adapter.params).lora;
     const Params io = load_safetensors(fixture("lora/" + name + "/io.safetensors"), std::nullopt);
     const mx::array ids = m.ids("nopad.input_ids");
     CHECK(excess(m.logits(ids, nullptr, lora), io.at("nopad.logits"), 2e-4, 1e-4) <= 1);
@@ -206,6 +208,9 @@ TEST_CASE("LoRA beside the base and merged gives PEFT's logits") {
       const std::string name = product.substr(0, product.rfind('.'));
       if (lora.count(name + ".A")) {
         w = w + mx::matmul(lora.at(name + ".B"), lora.at(name + ".A"));
+      }
+      if (lora.count(name + ".gain")) {
+        w = w * mx::expand_dims(lora.at(name + ".gain"), 1);
       }
     }
     const Params merged = m.model.model->unstack(stacked);

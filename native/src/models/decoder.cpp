@@ -2,6 +2,7 @@
 #include "models/decoder.h"
 
 #include "models/parts/stacked.h"
+#include "nn/linear.h"
 
 namespace atelier {
 
@@ -82,7 +83,7 @@ Model::Pass Decoder::begin(const mx::array& ids_BL, KvCache* cache, std::optiona
 }
 
 mx::array Decoder::embed(const Params& weights, const mx::array& ids_BL) const {
-  const mx::array x = mx::take(weights.at("model.embed_tokens.weight"), ids_BL, 0);
+  const mx::array x = embedding(weights, "model.embed_tokens", ids_BL, config().hidden);
   return spec_.embedding_scale == 1.0f
              ? x
              : mx::astype(mx::astype(x, mx::float32) * mx::array(spec_.embedding_scale), x.dtype());

@@ -2,70 +2,155 @@
 
 #include "core/error.h"
 #include "core/random.h"
+#include "core/text.h"
 #include "io/file.h"
 #include "io/safetensors.h"
-#include "io/tensor.h"
 #include "models/assemble.h"
-#include "models/check_tensors.h"
-#include "models/gguf_model.h"
 #include "models/registry.h"
 
-#include <filesystem>
+#include <algorithm>
+#include <set>
 
 namespace atelier {
 namespace {
 
-void require_there(const std::string& path) {
-  if (!std::filesystem::exists(path)) {
-    throw Error(ErrorCode::io, "no such file or folder: " + path);
+// What mlx-lm quantises: the linear modules, embedding and head.
+std::set<std::string> quantisable(const Model& model) {
+  std::set<std::string> out{"model.embed_tokens", "lm_head"};
+  for (const LinearModule& m : model.linears()) {
+    out.insert(m.name);
   }
-}
-
-struct Folder {
-  std::shared_ptr<const Model> model;
-  SafetensorsFolder weights;
-};
-
-Folder open_folder(const std::string& dir) {
-  const std::string config = resolve_inside(dir, "config.json", dir);
-  Folder out{make_model(read_text(config, 10'000'000), config), read_safetensors_folder(dir)};
-  TensorShapes shapes;
-  for (const auto& [name, tensor] : out.weights.tensors) {
-    require_weight_dtype(tensor.file, name, tensor.entry.dtype);
-    shapes.emplace(name, mx::Shape(tensor.entry.shape.begin(), tensor.entry.shape.end()));
-  }
-  check_tensors(*out.model, shapes, dir);
   return out;
 }
 
-LoadedModel load_folder(const std::string& dir, mx::Dtype dtype) {
-  const auto [model, weights] = open_folder(dir);
-  Params tensors = load_safetensors_folder(weights, dtype);
-  if (model->config().tied) {
-    // Some checkpoints store the tied head as well.
-    if (auto head = tensors.find("lm_head.weight"); head != tensors.end()) {
-      if (!mx::array_equal(head->second, tensors.at("model.embed_tokens.weight")).item<bool>()) {
-        throw Error(
-            ErrorCode::invalid_file,
-            dir + ": tied embeddings, but lm_head.weight differs from model.embed_tokens.weight");
-      }
-      tensors.erase(head);
-    }
-  }
-  return assemble(model, std::move(tensors), dtype);
+std::string module_of(const std::string& tensor) {
+  return tensor.ends_with(".weight") ? tensor.substr(0, tensor.size() - 7) : "";
 }
 
 }  // namespace
 
-std::shared_ptr<const Model> check_model(const std::string& path) {
-  require_there(path);
-  return std::filesystem::is_directory(path) ? open_folder(path).model : check_gguf_model(path);
+Forms forms_of(const Model& model, const TensorShapes& shapes, const Quantise& quantise) {
+  for (const LinearModule& m : model.linears()) {
+    if (m.experts > 0) {
+      throw Error(
+          ErrorCode::unsupported_model,
+          "quantising a mixture of experts is not supported",
+          "Keep the model in floats.");
+    }
+  }
+  const std::set<std::string> modules = quantisable(model);
+  Quantisation form{quantise.bits, quantise.group.value_or(64)};
+  require_quantisation(form);
+  for (const auto& [name, shape] : shapes) {
+    if (!modules.count(module_of(name)) || shape.back() % form.group == 0) {
+      continue;
+    }
+    if (quantise.group || shape.back() % 32 != 0) {
+      throw Error(
+          ErrorCode::unsupported_model,
+          "the rows of " + quoted(name) + " have " + std::to_string(shape.back()) +
+              " numbers, which do not divide into groups of " + std::to_string(form.group),
+          quantise.group ? "Choose a smaller group." : "Keep the model in floats.");
+    }
+    form.group = 32;
+  }
+  Forms out;
+  for (const auto& [name, shape] : shapes) {
+    if (modules.count(module_of(name))) {
+      out.emplace(module_of(name), form);
+    }
+  }
+  return out;
+}
+
+Forms forms_of(const Checkpoint& checkpoint, const std::optional<Quantise>& quantise) {
+  if (!quantise) {
+    return checkpoint.quantised();
+  }
+  if (!checkpoint.quantised().empty()) {
+    throw Error(
+        ErrorCode::invalid_argument,
+        checkpoint.path() + " is quantised already, to " +
+            std::to_string(checkpoint.quantised().begin()->second.bits) + " bits",
+        "Load it as it is stored.");
+  }
+  return forms_of(*checkpoint.model(), checkpoint.shapes(), *quantise);
+}
+
+std::optional<Quantisation> commonest(const Forms& forms) {
+  std::map<std::pair<int, int>, int> counts;
+  std::optional<Quantisation> out;
+  int most = 0;
+  for (const auto& [module, form] : forms) {
+    if (const int count = ++counts[{form.bits, form.group}]; count > most) {
+      most = count;
+      out = form;
+    }
+  }
+  return out;
+}
+
+uint64_t loaded_bytes(const Checkpoint& checkpoint, const Forms& forms, mx::Dtype dtype) {
+  uint64_t out = 0;
+  for (const auto& [name, shape] : checkpoint.shapes()) {
+    uint64_t numbers = 1;
+    for (const int n : shape) {
+      numbers *= static_cast<uint64_t>(n);
+    }
+    const auto form = forms.find(module_of(name));
+    out += form == forms.end()
+               ? numbers * dtype.size()
+               : numbers * form->second.bits / 8 + numbers / form->second.group * 2 * dtype.size();
+  }
+  return out;
+}
+
+LoadedModel load_model(const Checkpoint& checkpoint, const Forms& forms, mx::Dtype dtype) {
+  const Model& model = *checkpoint.model();
+  Params tensors;
+  for (const auto& [name, shape] : checkpoint.shapes()) {
+    const std::string module = module_of(name);
+    if (checkpoint.quantised().count(module)) {
+      tensors.merge(checkpoint.read_quantised(module, dtype));
+    } else if (auto form = forms.find(module); form != forms.end()) {
+      tensors.merge(quantised(module, checkpoint.read(name, dtype), form->second));
+    } else {
+      tensors.emplace(name, checkpoint.read(name, dtype));
+    }
+  }
+  if (auto head = tensors.find("lm_head.weight"); model.config().tied && head != tensors.end()) {
+    // Some checkpoints store the tied head as well.
+    if (!mx::array_equal(head->second, tensors.at("model.embed_tokens.weight")).item<bool>()) {
+      throw Error(
+          ErrorCode::invalid_file,
+          checkpoint.path() +
+              ": tied embeddings, but lm_head.weight differs from model.embed_tokens.weight");
+    }
+    for (const char* part : {"lm_head.weight", "lm_head.scales", "lm_head.biases"}) {
+      tensors.erase(part);
+    }
+  }
+  return assemble(checkpoint.model(), std::move(tensors), dtype);
 }
 
 LoadedModel load_model(const std::string& path, mx::Dtype dtype) {
-  require_there(path);
-  return std::filesystem::is_directory(path) ? load_folder(path, dtype)
-                                             : load_gguf_model(path, dtype);
+  const auto checkpoint = open_checkpoint(path);
+  return load_model(*checkpoint, checkpoint->quantised(), dtype);
+}
+
+Params quantised(const std::string& module, const mx::array& floats, const Quantisation& form) {
+  std::vector<mx::array> parts = mx::quantize(floats, form.group, form.bits);
+  mx::eval(parts);
+  return {
+      {module + ".weight", parts[0]},
+      {module + ".scales", parts[1]},
+      {module + ".biases", parts[2]}};
+}
+
+bool is_quantised(const LoadedModel& model) {
+  return std::any_of(model.weights.begin(), model.weights.end(), [](const auto& item) {
+    return item.first.ends_with(".scales");
+  });
 }
 
 LoadedModel init_model(const std::string& config_json, uint64_t seed, mx::Dtype dtype) {
@@ -89,6 +174,12 @@ LoadedModel init_model(const std::string& config_json, uint64_t seed, mx::Dtype 
 }
 
 void save_model(const LoadedModel& model, const std::string& dir, mx::Dtype dtype) {
+  if (is_quantised(model)) {
+    throw Error(
+        ErrorCode::invalid_argument,
+        "a quantised model is not saved as floats",
+        "Export it, or copy the folder that it was loaded from.");
+  }
   Params out;
   for (const auto& [name, value] : model.model->unstack(model.weights)) {
     out.emplace(name, mx::astype(value, dtype));

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "models/model.h"
+#include "models/checkpoint.h"
 
 #include <memory>
 #include <string>
@@ -14,15 +14,38 @@ struct LoadedModel {
   mx::Dtype dtype = mx::float32;
 };
 
-/**
- * The model of a folder with config.json and safetensors, or of one .gguf file, judged by its configuration and
- * headers alone: no weights are read, no device is used. Throws what load_model would, but for what only the
- * weights tell (NaN, a tied head that differs).
- */
-std::shared_ptr<const Model> check_model(const std::string& path);
+/** Quantise on load; without a group, 64 where it divides every row and 32 otherwise. */
+struct Quantise {
+  int bits;
+  std::optional<int> group;
+};
 
-/** What check_model accepts, with its weights. */
+/** How each quantised module is kept in memory, by its name. */
+using Forms = std::map<std::string, Quantisation>;
+
+/** As asked for: what mlx-lm quantises, the linear modules, embedding and head. */
+Forms forms_of(const Model& model, const TensorShapes& shapes, const Quantise& quantise);
+/** As it is stored, or as asked for. Throws invalid_argument, unsupported_model where that cannot be done. */
+Forms forms_of(const Checkpoint& checkpoint, const std::optional<Quantise>& quantise);
+
+/** What most of the modules have; absent: floats. */
+std::optional<Quantisation> commonest(const Forms& forms);
+
+/** Bytes that load_model keeps. */
+uint64_t loaded_bytes(const Checkpoint& checkpoint, const Forms& forms, mx::Dtype dtype);
+
+/**
+ * A checkpoint's weights. What only they tell (NaN, a tied head that differs) is invalid_file. Quantising keeps one
+ * tensor's floats at a time.
+ */
+LoadedModel load_model(const Checkpoint& checkpoint, const Forms& forms, mx::Dtype dtype);
+/** As it is stored. */
 LoadedModel load_model(const std::string& path, mx::Dtype dtype);
+
+/** `.weight`, `.scales` and `.biases` of a module, evaluated. */
+Params quantised(const std::string& module, const mx::array& floats, const Quantisation& form);
+
+bool is_quantised(const LoadedModel& model);
 
 /** Seeded random weights: normal with initializer_range, norms 1 (or 0 where 1 is added), biases 0, a function of (seed, tensor) alone. */
 LoadedModel init_model(const std::string& config_json, uint64_t seed, mx::Dtype dtype);

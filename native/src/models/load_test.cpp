@@ -133,7 +133,7 @@ TEST_CASE("a model saved, and one turned into GGUF, loads as the same model") {
               1e-5,
               1e-5) <= 1);
       CHECK(
-          config_json(check_model(dir.path("m.gguf"))->config(), "") ==
+          config_json(open_checkpoint(dir.path("m.gguf"))->model()->config(), "") ==
           config_json(gguf.model->config(), ""));
     }
   }
@@ -277,7 +277,7 @@ TEST_CASE("tensors must be exactly those of the configuration") {
   };
   auto judged = [&]() -> std::string {
     try {
-      check_model(dir.path());
+      open_checkpoint(dir.path());
     } catch (const Error& e) {
       return e.what();
     }
@@ -310,7 +310,7 @@ TEST_CASE("tensors must be exactly those of the configuration") {
   twice.emplace("lm_head.weight", good.at("model.embed_tokens.weight"));
   save_safetensors(file, twice);
   check_same(load_model(dir.path(), mx::float32), m);
-  CHECK(check_model(dir.path())->parameters() == m.model->parameters());
+  CHECK(open_checkpoint(dir.path())->model()->parameters() == m.model->parameters());
   CHECK(refusal(dir.path("nowhere")).code == ErrorCode::io);
 }
 
@@ -319,7 +319,7 @@ TEST_CASE("a GGUF's keys and types that are not run are refused by name, without
   const TempDir dir;
   auto judged = [&](const GgufWriter& w) -> std::string {
     try {
-      check_model(dir.write("m.gguf", w.bytes()));
+      open_checkpoint(dir.write("m.gguf", w.bytes()));
     } catch (const Error& e) {
       return e.what();
     }
@@ -333,8 +333,8 @@ TEST_CASE("a GGUF's keys and types that are not run are refused by name, without
   extra.tensor("blk.0.attn_q.bias", {4}, 0, std::string(16, '\0'));
   CHECK(judged(extra).find("'blk.0.attn_q.bias' is none") != std::string::npos);
   GgufWriter quantised = as_gguf(m);
-  quantised.tensor("k", {256}, 12, std::string(144, '\0'));
-  CHECK(judged(quantised).find("stored as Q4_K") != std::string::npos);
+  quantised.tensor("k", {256}, 15, std::string(292, '\0'));
+  CHECK(judged(quantised).find("stored as Q8_K") != std::string::npos);
 }
 
 TEST_CASE("mutated model files are refused or judged, never worse") {
@@ -363,7 +363,7 @@ TEST_CASE("mutated model files are refused or judged, never worse") {
   int refused = 0;
   auto judge = [&](const std::string& path) {
     try {
-      check_model(path);
+      open_checkpoint(path);
     } catch (const Error&) {
       refused++;
     }

@@ -1,7 +1,5 @@
 #include "models/model.h"
 
-#include "nn/linear.h"
-
 namespace atelier {
 
 mx::array Model::hidden(
@@ -35,16 +33,13 @@ int64_t Model::parameters() const {
   return total;
 }
 
-std::string Model::head_name() const {
-  return config_.tied ? "model.embed_tokens.weight" : "lm_head.weight";
-}
-
-const mx::array& Model::head(const Params& weights) const {
-  return weights.at(head_name());
+Weight Model::head(const Params& weights) const {
+  const bool own = weights.count("lm_head.weight") > 0;
+  return weight_of(weights, own ? "lm_head" : "model.embed_tokens", config_.hidden);
 }
 
 mx::array Model::logits(const Params& weights, const mx::array& hidden) const {
-  return product(mx::astype(hidden, mx::float32), mx::astype(head(weights), mx::float32));
+  return head(weights).as(mx::float32).times(mx::astype(hidden, mx::float32));
 }
 
 }  // namespace atelier

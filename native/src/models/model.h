@@ -6,6 +6,7 @@
 #include "nn/attention.h"
 #include "nn/kv_cache.h"
 #include "nn/rope.h"
+#include "nn/weight.h"
 
 #include <memory>
 #include <optional>
@@ -102,10 +103,11 @@ class Model {
       const mx::array& x_BLD,
       const Pass& pass) const = 0;
   virtual mx::array final_norm(const Params& weights, const mx::array& x_BLD) const = 0;
-  /** [V, D]: the embedding itself where it is tied. Logits are hidden · headᵀ, in f32. */
-  const mx::array& head(const Params& weights) const;
-  /** Name of `head` in the weights. */
-  std::string head_name() const;
+  /**
+   * [V, D]: `lm_head` where the weights have one, else the tied embedding. Logits are hidden · headᵀ, in f32. An
+   * adapter may bring a head of its own beside a tied embedding.
+   */
+  Weight head(const Params& weights) const;
 
   /** f32 logits [..., V] of hidden states [..., D]. */
   mx::array logits(const Params& weights, const mx::array& hidden) const;

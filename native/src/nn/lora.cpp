@@ -1,13 +1,26 @@
 #include "nn/lora.h"
 
+#include "nn/linear.h"
+#include "nn/stacking.h"
+
 #include <algorithm>
 
 namespace atelier {
+
+mx::array dora_norms(const mx::array& w, const mx::array& a, const mx::array& b, float scale) {
+  const mx::array s(scale);
+  const mx::array wa = product(w, a), aa = product(a, a);
+  const mx::array squares = mx::sum(w * w, 1) + mx::array(2.0f) * s * mx::sum(wa * b, 1) +
+                            s * s * mx::sum(mx::matmul(b, aa) * b, 1);
+  // Rounding may take a row that vanishes below 0.
+  return mx::sqrt(mx::maximum(squares, mx::array(0.0f)));
+}
 
 Params stack_lora(
     const std::vector<LinearModule>& modules,
     const LoraSites& sites,
     const Params& params,
+    const Params& weights,
     mx::Dtype dtype) {
   struct Product {
     int out = 0;
@@ -29,9 +42,25 @@ Params stack_lora(
       continue;
     }
     std::vector<mx::array> as, bs;
-    int column = 0;
+    std::vector<mx::array> gains;
+    int column = 0, row = 0;
+    auto ones_until = [&](int to) {
+      if (to > row) {
+        gains.push_back(mx::ones({to - row}, dtype));
+      }
+    };
     for (const LinearModule* m : p.members) {
       const LoraSite& site = sites.at(m->name);
+      if (site.dora) {
+        const mx::array norms = mx::stop_gradient(dora_norms(
+            mx::astype(module_floats(weights, *m), mx::float32),
+            params.at(lora_a(m->name)),
+            params.at(lora_b(m->name)),
+            site.scale));
+        ones_until(m->row);
+        gains.push_back(mx::astype(params.at(lora_magnitude(m->name)) / norms, dtype));
+        row = m->row + m->out;
+      }
       as.push_back(mx::astype(params.at(lora_a(m->name)), dtype));
       mx::array b = mx::astype(params.at(lora_b(m->name)) * mx::array(site.scale), dtype);
       const int after = p.rank - column - site.rank;
@@ -52,6 +81,10 @@ Params stack_lora(
     }
     out.emplace(name + ".A", as.size() == 1 ? as[0] : mx::concatenate(as, -2));
     out.emplace(name + ".B", b);
+    if (!gains.empty()) {
+      ones_until(p.out);
+      out.emplace(name + ".gain", gains.size() == 1 ? gains[0] : mx::concatenate(gains, 0));
+    }
   }
   return out;
 }

@@ -8,15 +8,23 @@
 namespace atelier {
 
 /**
+ * Lengths [out] of the rows of W + scale B A, f32, without W + scale B A being made: |w|^2 + 2 s b (A w) + s^2 b A A^T b.
+ */
+mx::array dora_norms(const mx::array& w, const mx::array& a, const mx::array& b, float scale);
+
+/**
  * An adapter's parameters (core/modules.h names them) in the form that the forward takes: for each product
  * with an adapted module, `<product>.A` (the modules' A stacked) and `<product>.B` (block diagonal, scaled), in
- * `dtype`; of experts with their number before. Differentiable in `params`: training calls it inside the function that is differentiated, inference
+ * `dtype`, of experts with their number before; with DoRA also `<product>.gain` [out], the trained lengths by those of
+ * the base's rows (`weights`) with the adapter, 1 where a module has none. As in PEFT the rows' lengths are constants to
+ * the gradient. Differentiable in `params`: training calls it inside the function that is differentiated, inference
  * once for a whole generation.
  */
 Params stack_lora(
     const std::vector<LinearModule>& modules,
     const LoraSites& sites,
     const Params& params,
+    const Params& weights,
     mx::Dtype dtype);
 
 }  // namespace atelier

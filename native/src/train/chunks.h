@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/mlx.h"
+#include "nn/weight.h"
 
 #include <algorithm>
 #include <vector>
@@ -40,8 +40,9 @@ void for_chunks(int targets, int chunk, Arrays done, Chunk&& body) {
   }
 }
 
-inline mx::array logits_of(const mx::array& hidden_CD, const mx::array& head_VD) {
-  return mx::matmul(hidden_CD, mx::transpose(head_VD));
+inline mx::array logits_of(const mx::array& hidden_CD, const Weight& head_VD) {
+  return head_VD.quantised() ? head_VD.times(hidden_CD)
+                             : mx::matmul(hidden_CD, mx::transpose(head_VD.floats()));
 }
 
 }  // namespace atelier

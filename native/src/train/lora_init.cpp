@@ -1,14 +1,17 @@
 #include "train/lora_init.h"
 
 #include "core/random.h"
+#include "nn/lora.h"
+#include "nn/stacking.h"
 
 #include <cmath>
 
 namespace atelier {
 
-Adapter
-init_adapter(const LoraConfig& config, const std::vector<LinearModule>& modules, uint64_t seed) {
-  Adapter adapter{lora_sites(config, modules), {}};
+Adapter init_adapter(const LoraConfig& config, const LoadedModel& base, uint64_t seed) {
+  const std::vector<LinearModule> modules = base.model->linears();
+  Adapter adapter{
+      lora_sites(config, modules), {}, saved_modules(config), config.ensure_weight_tying};
   for (size_t i = 0; i < modules.size(); i++) {
     const auto& module = modules[i];
     auto site = adapter.sites.find(module.name);
@@ -28,6 +31,22 @@ init_adapter(const LoraConfig& config, const std::vector<LinearModule>& modules,
     mx::eval(a, b);
     adapter.params.emplace(lora_a(module.name), a);
     adapter.params.emplace(lora_b(module.name), b);
+    if (site->second.dora) {
+      auto w = mx::astype(module_floats(base.weights, module), mx::float32);
+      auto lengths = dora_norms(w, a, b, site->second.scale);
+      lengths.eval();
+      adapter.params.emplace(lora_magnitude(module.name), lengths);
+    }
+  }
+  for (const std::string& module : adapter.saved) {
+    // A tied head begins as the embedding.
+    auto weight = module == "lm_head"
+                      ? base.model->head(base.weights)
+                      : weight_of(base.weights, module, base.model->config().hidden);
+    // A copy: training writes into it.
+    auto floats = mx::copy(mx::astype(weight.dense(0, weight.out()), mx::float32));
+    floats.eval();
+    adapter.params.emplace(module + ".weight", floats);
   }
   return adapter;
 }

@@ -9,7 +9,7 @@ namespace {
 constexpr const char* steps_key = "adamw_steps";
 
 bool has_own_masters(const Trainable& t) {
-  return t.trains_head() && t.model().dtype != mx::float32;
+  return t.full() && t.model().dtype != mx::float32;
 }
 
 void add(Params& tensors, const std::string& prefix, const Params& values) {

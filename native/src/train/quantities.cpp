@@ -157,13 +157,13 @@ Quantities Forward::make(const Model& model, const Bound& bound, const Batch& ba
     } else if (wanted.name == "routerAux") {
       made.insert_or_assign("routerAux", router_aux(routers, batch));
     } else if (wanted.name != "score") {
-      const auto& head = model.head(bound.weights);
+      const Weight head = model.head(bound.weights);
       made.insert_or_assign(wanted.name, over_vocabulary(wanted, hidden, head, targets_T, batch));
     }
   }
   if (tokens) {
-    const auto& head = model.head(bound.weights);
-    stats.chunk = head_chunk(head.shape(0), chunk_bytes());
+    const Weight head = model.head(bound.weights);
+    stats.chunk = head_chunk(head.out(), chunk_bytes());
     stats.train_head &= stats.gradient;
     auto of = token_stats(hidden, head, targets_T, stats);
     made.insert_or_assign("logp", of.logp);
@@ -240,14 +240,14 @@ mx::array Forward::router_aux(const std::vector<mx::array>& router_logits, const
 mx::array Forward::over_vocabulary(
     const Wanted& wanted,
     const mx::array& hidden_TD,
-    const mx::array& head,
+    const Weight& head,
     const mx::array& targets_T,
     const Batch& batch) const {
   // Several arrays of a chunk's size live at once.
   VocabularyOptions o{
-      head_chunk(head.shape(0), chunk_bytes() / 4), options_.train_head, wanted.gradient};
+      head_chunk(head.out(), chunk_bytes() / 4), options_.train_head, wanted.gradient};
   if (of_teacher.count(wanted.name)) {
-    auto teacher_VD = mx::astype(teacher_->model->head(teacher_->bound.weights), mx::float32);
+    const Weight teacher_VD = teacher_->model->head(teacher_->bound.weights).as(mx::float32);
     auto teacher_TD = mx::astype(*batch.teacher_TD, mx::float32);
     bool topk = wanted.name == "topkDivergence";
     float temperature = option(wanted, "temperature");

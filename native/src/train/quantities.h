@@ -78,7 +78,7 @@ class Forward {
   mx::array over_vocabulary(
       const Wanted& wanted,
       const mx::array& hidden_TD,
-      const mx::array& head,
+      const Weight& head,
       const mx::array& targets_T,
       const Batch& batch) const;
 

@@ -28,7 +28,7 @@ mx::array token_head_backward(
 // makes nothing again.
 TokenStats frozen_head(
     const mx::array& hidden_TD,
-    const mx::array& head_VD,
+    const Weight& head_VD,
     const mx::array& targets_T,
     const HeadOptions& o) {
   auto forward = [=](const Arrays& in) {
@@ -37,7 +37,7 @@ TokenStats frozen_head(
       auto y = rows(targets_T, from, to);
       auto s = token_head(logits_of(after(rows(in[0], from, to), done), head_VD), y, true);
       logp.push_back(s.logp);
-      u.push_back(mx::take(head_VD, y, 0) - mx::matmul(*s.p, head_VD));
+      u.push_back(head_VD.rows(y) - head_VD.back(*s.p));
       if (!o.entropy) {
         return {logp.back(), u.back()};
       }
@@ -62,10 +62,10 @@ TokenStats frozen_head(
 // get no gradient.
 TokenStats recomputed_head(
     const mx::array& hidden_TD,
-    const mx::array& head_VD,
+    const Weight& head_VD,
     const mx::array& targets_T,
     const HeadOptions& o) {
-  auto head_of = [o, head_VD](const Arrays& in) { return o.train_head ? in[1] : head_VD; };
+  auto head_of = [o, head_VD](const Arrays& in) { return o.train_head ? Weight(in[1]) : head_VD; };
   auto forward = [=](const Arrays& in) {
     Arrays logp, entropy, lse;
     for_chunks(in[0].shape(0), o.chunk, {}, [&](int from, int to, const Arrays& done) -> Arrays {
@@ -97,7 +97,7 @@ TokenStats recomputed_head(
           }
           auto d = token_head_backward(
               logits_of(hidden, head), rows(targets_T, from, to), forward, cotangents);
-          d_hidden.push_back(mx::matmul(d, head));
+          d_hidden.push_back(head.back(d));
           Arrays made{d_hidden.back()};
           if (o.train_head) {
             auto part = mx::matmul(mx::transpose(d), hidden);
@@ -113,7 +113,7 @@ TokenStats recomputed_head(
     return result;
   };
   auto out = mx::custom_vjp(
-      forward, backward)(o.train_head ? Arrays{hidden_TD, head_VD} : Arrays{hidden_TD});
+      forward, backward)(o.train_head ? Arrays{hidden_TD, head_VD.floats()} : Arrays{hidden_TD});
   TokenStats stats{out[0], std::nullopt};
   if (o.entropy) {
     stats.entropy = o.entropy_gradient ? out[2] : mx::stop_gradient(out[2]);
@@ -125,11 +125,11 @@ TokenStats recomputed_head(
 
 TokenStats token_stats(
     const mx::array& hidden_TD,
-    const mx::array& head_VD,
+    const Weight& head_VD,
     const mx::array& targets_T,
     const HeadOptions& options) {
   auto hidden = mx::astype(hidden_TD, mx::float32);
-  auto head = mx::astype(head_VD, mx::float32);
+  auto head = head_VD.as(mx::float32);
   if (options.temperature != 1.0f) {
     hidden = hidden * mx::array(1.0f / options.temperature);
   }

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/mlx.h"
+#include "nn/weight.h"
 
 #include <optional>
 
@@ -31,11 +31,11 @@ struct TokenStats {
  * log p of each target token and the entropy of its distribution, from final hidden states, without ever
  * holding more than `chunk` rows of logits: neither forward nor backward.
  *
- * hidden_TD and head_VD may have any float type; logits are made in f32. targets_T is int32.
+ * hidden_TD and head_VD may have any float type, a frozen head may be quantised; logits are made in f32. targets_T is int32.
  */
 TokenStats token_stats(
     const mx::array& hidden_TD,
-    const mx::array& head_VD,
+    const Weight& head_VD,
     const mx::array& targets_T,
     const HeadOptions& options);
 

@@ -6,26 +6,15 @@
 namespace atelier {
 namespace {
 
-std::optional<mx::array> scalar_head_in(const Params& params) {
-  auto found = params.find(scalar_head_name);
-  return found == params.end() ? std::nullopt
-                               : std::optional(mx::astype(found->second, mx::float32));
+std::map<std::string, mx::Shape> whole_shapes(const Adapter& adapter) {
+  std::map<std::string, mx::Shape> out;
+  for (const std::string& module : adapter.saved) {
+    out.emplace(module + ".weight", adapter.params.at(module + ".weight").shape());
+  }
+  return out;
 }
 
 }  // namespace
-
-Bound bind_model(const LoadedModel& model) {
-  return {model.weights, {}, scalar_head_in(model.weights)};
-}
-
-Bound bind_adapter(const LoadedModel& model, const LoraSites& sites, const Params& params) {
-  auto bound = bind_model(model);
-  bound.lora = stack_lora(model.model->linears(), sites, params, model.dtype);
-  if (auto own = scalar_head_in(params)) {
-    bound.scalar_head = own;
-  }
-  return bound;
-}
 
 Trainable Trainable::of_adapter(
     std::shared_ptr<LoadedModel> model,
@@ -57,10 +46,9 @@ Bound Trainable::bind(const std::vector<mx::array>& masters) const {
     named.emplace(names_[i], adapter_ ? masters[i] : mx::astype(masters[i], model_->dtype));
   }
   if (!adapter_) {
-    auto head = scalar_head_in(named);
-    return {std::move(named), {}, std::move(head)};
+    return bind_weights(std::move(named));
   }
-  return bind_adapter(*model_, adapter_->sites, named);
+  return bind_adapter(*model_, *adapter_, named);
 }
 
 void Trainable::assign(std::vector<mx::array> masters) {
@@ -101,8 +89,10 @@ std::vector<mx::array> Trainable::in_order(const Params& values, const std::stri
     throw Error(ErrorCode::invalid_file, file + ": holds parameters that are not trained here");
   }
   const Model& model = *model_->model;
-  const Params named = adapter_ ? adapter_params(values, adapter_->sites, model.linears(), file)
-                                : model.stack(values);
+  const Params named =
+      adapter_
+          ? adapter_params(values, adapter_->sites, whole_shapes(*adapter_), model.linears(), file)
+          : model.stack(values);
   std::vector<mx::array> result;
   for (const auto& name : names_) {
     result.push_back(named.at(name));

@@ -1,32 +1,15 @@
 #pragma once
 
-#include "io/peft.h"
-#include "models/load.h"
-#include "nn/lora.h"
+#include "models/bound.h"
 
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
 namespace atelier {
 
-/** What a forward is made with; both may hold tracers. */
-struct Bound {
-  Params weights;
-  /** Stacked (nn/lora.h). */
-  Params lora;
-  /** [1, D] f32, of the adapter, else of the model; absent where neither has one. */
-  std::optional<mx::array> scalar_head;
-};
-
-/** The forward's arrays with an adapter whose parameters (core/modules.h) are `params`. */
-Bound bind_adapter(const LoadedModel& model, const LoraSites& sites, const Params& params);
-/** Without one. */
-Bound bind_model(const LoadedModel& model);
-
 /**
- * The parameters that an optimiser moves, as f32 masters in a fixed order: an adapter's A and B, or every
+ * The parameters that an optimiser moves, as f32 masters in a fixed order: an adapter's, or every
  * weight of the model. It writes them back to their owner after each update.
  */
 class Trainable {
@@ -37,8 +20,12 @@ class Trainable {
   const LoadedModel& model() const {
     return *model_;
   }
-  bool trains_head() const {
+  /** Every weight of the model is trained. */
+  bool full() const {
     return adapter_ == nullptr;
+  }
+  bool trains_head() const {
+    return full() || atelier::trains_head(*model_, *adapter_);
   }
   const std::vector<std::string>& names() const {
     return names_;

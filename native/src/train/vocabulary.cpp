@@ -11,7 +11,7 @@ namespace {
 // made in the forward pass while the chunk's logits are there; the backward makes nothing again.
 mx::array frozen_head(
     const mx::array& hidden_TD,
-    const mx::array& head_VD,
+    const Weight& head_VD,
     const VocabularyOptions& o,
     const TokenFunction& of) {
   auto forward = [=](const Arrays& in) {
@@ -22,7 +22,7 @@ mx::array frozen_head(
       if (!o.gradient) {
         return {v.value_C};
       }
-      u.push_back(mx::matmul(v.by_logits_CV, head_VD));
+      u.push_back(head_VD.back(v.by_logits_CV));
       return {v.value_C, u.back()};
     });
     return Arrays{join(value), o.gradient ? join(u) : join(value)};
@@ -37,7 +37,7 @@ mx::array frozen_head(
 // silently get no gradient.
 mx::array trained_head(
     const mx::array& hidden_TD,
-    const mx::array& head_VD,
+    const Weight& head_VD,
     const VocabularyOptions& o,
     const TokenFunction& of) {
   auto forward = [=](const Arrays& in) {
@@ -63,18 +63,18 @@ mx::array trained_head(
         });
     return Arrays{join(d_hidden), *d_head};
   };
-  return mx::custom_vjp(forward, backward)({hidden_TD, head_VD})[0];
+  return mx::custom_vjp(forward, backward)({hidden_TD, head_VD.floats()})[0];
 }
 
 }  // namespace
 
 mx::array over_vocabulary(
     const mx::array& hidden_TD,
-    const mx::array& head_VD,
+    const Weight& head_VD,
     const VocabularyOptions& options,
     const TokenFunction& of) {
   auto hidden = mx::astype(hidden_TD, mx::float32);
-  auto head = mx::astype(head_VD, mx::float32);
+  auto head = head_VD.as(mx::float32);
   return options.train_head && options.gradient ? trained_head(hidden, head, options, of)
                                                 : frozen_head(hidden, head, options, of);
 }

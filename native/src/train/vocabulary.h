@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/mlx.h"
+#include "nn/weight.h"
 
 #include <functional>
 
@@ -25,11 +25,12 @@ struct VocabularyOptions {
 
 /**
  * `of` each target, f32 [T], from final hidden states, without ever holding more than `chunk` rows of logits: neither
- * forward nor backward. hidden_TD and head_VD may have any float type.
+ * forward nor backward. hidden_TD and head_VD may have any float type, a frozen head may be
+ * quantised.
  */
 mx::array over_vocabulary(
     const mx::array& hidden_TD,
-    const mx::array& head_VD,
+    const Weight& head_VD,
     const VocabularyOptions& options,
     const TokenFunction& of);
 

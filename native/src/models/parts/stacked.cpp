@@ -1,5 +1,7 @@
 #include "models/parts/stacked.h"
 
+#include "nn/stacking.h"
+
 namespace atelier {
 namespace {
 
@@ -7,6 +9,17 @@ mx::array taken(Params& from, const std::string& name) {
   auto found = from.find(name);
   mx::array out = found->second;
   from.erase(found);
+  return out;
+}
+
+// Modules that are stored as matrices of their own, floats or quantised.
+std::vector<LinearModule> matrices(const std::vector<LinearModule>& modules) {
+  std::vector<LinearModule> out;
+  for (const LinearModule& m : modules) {
+    if (m.stored && m.kind == ModuleKind::linear) {
+      out.push_back(m);
+    }
+  }
   return out;
 }
 
@@ -50,7 +63,7 @@ std::vector<TensorSpec> module_tensors(const std::vector<LinearModule>& modules)
 }
 
 Params stack_modules(const std::vector<LinearModule>& modules, const Params& checkpoint) {
-  Params out = checkpoint;
+  Params out = stack_products(matrices(modules), checkpoint);
   std::map<std::string, std::vector<mx::array>> rows, biases;
   for (const LinearModule& m : modules) {
     if (!m.stored) {
@@ -62,7 +75,7 @@ Params stack_modules(const std::vector<LinearModule>& modules, const Params& che
         experts.push_back(taken(out, tensor_name(m, e)));
       }
       rows[m.product].push_back(mx::stack(experts));
-    } else {
+    } else if (m.kind == ModuleKind::all_experts) {
       rows[m.product].push_back(taken(out, tensor_name(m)));
     }
     if (m.bias) {
@@ -79,24 +92,27 @@ Params stack_modules(const std::vector<LinearModule>& modules, const Params& che
 }
 
 Params unstack_modules(const std::vector<LinearModule>& modules, const Params& weights) {
-  Params out = weights;
+  Params out = unstack_products(matrices(modules), weights);
   for (const LinearModule& m : modules) {
-    out.erase(m.product + ".weight");
+    if (m.kind != ModuleKind::linear) {
+      out.erase(m.product + ".weight");
+    }
     out.erase(m.product + ".bias");
   }
   for (const LinearModule& m : modules) {
     if (!m.stored) {
       continue;
     }
-    const mx::array& product = weights.at(m.product + ".weight");
-    const mx::array own = rows_of(m, product, product.ndim() - 2);
-    if (m.kind == ModuleKind::each_expert) {
-      for (int e = 0; e < m.experts; e++) {
+    if (m.kind != ModuleKind::linear) {
+      const mx::array& product = weights.at(m.product + ".weight");
+      const mx::array own = rows_of(m, product, product.ndim() - 2);
+      if (m.kind == ModuleKind::all_experts) {
+        out.emplace(tensor_name(m), own);
+      }
+      for (int e = 0; m.kind == ModuleKind::each_expert && e < m.experts; e++) {
         out.emplace(
             tensor_name(m, e), mx::squeeze(mx::slice(own, {e, 0, 0}, {e + 1, m.out, m.in}), 0));
       }
-    } else {
-      out.emplace(tensor_name(m), own);
     }
     if (m.bias) {
       out.emplace(m.name + ".bias", rows_of(m, weights.at(m.product + ".bias"), 0));
