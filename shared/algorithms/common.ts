@@ -1,6 +1,10 @@
 import { z } from 'zod';
 import { field } from './fields';
 
+/** How a base is kept in memory: as its files have it, or quantised when it is loaded. */
+export const BASE_WEIGHTS = ['stored', '8-bit', '4-bit'] as const;
+export type BaseWeights = (typeof BASE_WEIGHTS)[number];
+
 /** Params of every algorithm that trains a LoRA adapter with AdamW. Defaults differ by algorithm. */
 export const adapterParams = () => ({
   loraRank: field(z.int().min(1).max(256).default(16), {
@@ -29,6 +33,31 @@ export const adapterParams = () => ({
     help: 'Scales by alpha / √rank, which keeps high ranks (64 and more) learning.',
     level: 'advanced',
     section: 'Adapter',
+  }),
+  dora: field(z.boolean().default(false), {
+    label: 'DoRA',
+    help: 'Learns the length of each row of a weight apart from its direction. Often a little better at low ranks; slower.',
+    level: 'advanced',
+    section: 'Adapter',
+  }),
+  savedModules: field(z.enum(['none', 'head', 'embeddings', 'both']).default('none'), {
+    label: 'Trained whole',
+    help: 'Embeddings and output head are trained as they are, beside the adapter, and saved with it. For new tokens or another language; the adapter becomes large.',
+    level: 'advanced',
+    section: 'Adapter',
+    options: {
+      none: 'Nothing',
+      head: 'Output head',
+      embeddings: 'Embeddings',
+      both: 'Embeddings and output head',
+    },
+  }),
+  baseWeights: field(z.enum(BASE_WEIGHTS).default('stored'), {
+    label: 'Base weights',
+    help: 'How the base model is kept in memory. 8-bit needs about a quarter of the memory of 32-bit weights and changes answers little; 4-bit an eighth, and changes them more. The adapter is trained beside them (QLoRA).',
+    level: 'advanced',
+    section: 'Adapter',
+    options: { stored: 'As stored', '8-bit': '8-bit', '4-bit': '4-bit' },
   }),
 });
 
@@ -76,6 +105,17 @@ export const optimizerParams = (defaults: {
 
 /** AdamW's other constants: the same for every algorithm, torch's defaults. */
 export const ADAMW = { beta1: 0.9, beta2: 0.999, epsilon: 1e-8 };
+
+/** Bits of a number of a base; null: as stored. */
+export const BASE_BITS: Record<BaseWeights, number | null> = { stored: null, '8-bit': 8, '4-bit': 4 };
+
+/** Modules that `savedModules` stands for, as peft.LoraConfig's modules_to_save. */
+export const SAVED_MODULES: Record<'none' | 'head' | 'embeddings' | 'both', string[]> = {
+  none: [],
+  head: ['lm_head'],
+  embeddings: ['embed_tokens'],
+  both: ['embed_tokens', 'lm_head'],
+};
 
 /** Module name endings that `loraTargets` stands for, as peft.LoraConfig's target_modules. */
 export const LORA_TARGETS: Record<'all-linear' | 'attention' | 'mlp', string[] | string> = {

@@ -311,6 +311,26 @@ export const RolloutTokens = z.object({
 });
 export type RolloutTokens = z.infer<typeof RolloutTokens>;
 
+/** What an export is: an adapter beside its base, or one model with the adapter merged into it. */
+export const ExportForm = z.discriminatedUnion('kind', [
+  /** A PEFT folder. */
+  z.object({ kind: z.literal('adapter') }),
+  /** A folder that transformers loads. */
+  z.object({ kind: z.literal('merged'), dtype: z.enum(['f32', 'bf16', 'f16']).default('f32') }),
+  /** A file for llama.cpp. */
+  z.object({ kind: z.literal('gguf'), type: z.enum(['f16', 'q8_0', 'f32']).default('f16') }),
+  /** A folder for mlx-lm: quantised, or bf16. */
+  z.object({
+    kind: z.literal('mlx'),
+    bits: z
+      .union([z.literal(4), z.literal(8)])
+      .nullable()
+      .default(4),
+  }),
+]);
+export type ExportForm = z.infer<typeof ExportForm>;
+export type ExportKind = ExportForm['kind'];
+
 export const ExportProgress = z.discriminatedUnion('kind', [
   z.object({
     kind: z.literal('progress'),
@@ -325,6 +345,9 @@ export const ExportProgress = z.discriminatedUnion('kind', [
     /** Reloaded in a fresh process: largest logit difference to the live policy, and to the base. */
     maxDifferenceLive: z.number(),
     maxDifferenceBase: z.number(),
+    /** Rounding's effect: mean KL divergence from the live policy in nats, and how often the likeliest token agrees. */
+    meanKl: z.number(),
+    topAgreement: z.number(),
     verified: z.boolean(),
     message: z.string().optional(),
   }),
@@ -382,9 +405,14 @@ export const runs = {
       z.object({ step: z.number().int(), bytes: z.number(), at: z.number(), reward: z.number().nullable() }),
     ),
   ),
-  /** A PEFT folder; `path` under an allowed root, default: the run's own exports folder. */
+  /** A folder; `path` under an allowed root, default: inside the run's own exports folder. */
   export: stream(
-    z.object({ id: Id, checkpoint: z.number().int().optional(), path: z.string().optional() }),
+    z.object({
+      id: Id,
+      checkpoint: z.number().int().optional(),
+      path: z.string().optional(),
+      as: ExportForm.default({ kind: 'adapter' }),
+    }),
     ExportProgress,
   ),
   /** The configuration as the YAML that `atelier run` takes. */

@@ -47,6 +47,7 @@ beforeEach(async () => {
     model: 1 as never,
     parameters: 1,
     modules: [],
+    saved: [],
     scalarHead: false,
   });
   engine.unloadAdapter = async () => void unloaded++;
@@ -59,9 +60,9 @@ beforeEach(async () => {
   const verbs = chatVerbs({
     engineHost,
     model: async () => ({ name: 'Tiny', path: '/tiny', bytes: 1, contextLength: 64, text }),
-    adapterFolder: (run, step) => {
+    adapter: async (run, step) => {
       if (run === 'none') throw new AtelierError('not_found', 'The run has no checkpoint yet.');
-      return `/runs/${run}/${step ?? 'newest'}`;
+      return { folder: `/runs/${run}/${step ?? 'newest'}`, weights: 'stored' };
     },
   });
   say = verbs.say;

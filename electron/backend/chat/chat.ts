@@ -1,3 +1,4 @@
+import type { BaseWeights } from '../../../shared/algorithms';
 import type { AtelierContract } from '../../../shared/contract';
 import { AtelierError, type Handlers } from '../../../shared/rpc';
 import type { EngineHost } from '../system';
@@ -16,31 +17,25 @@ export interface ChatModel {
 export interface ChatOptions {
   engineHost: EngineHost;
   model(id: string): Promise<ChatModel>;
-  /** PEFT folder of a run's checkpoint, the newest where none is named. */
-  adapterFolder(run: string, checkpoint: number | undefined): string | Promise<string>;
+  /** PEFT folder of a run's checkpoint, the newest where none is named, and the weights it was trained beside. */
+  adapter(run: string, checkpoint: number | undefined): Promise<{ folder: string; weights: BaseWeights }>;
 }
 
 /** The verbs of `chat`. A cancelled call ends its generation. */
 export function chatVerbs({
   engineHost,
   model: find,
-  adapterFolder,
+  adapter: findAdapter,
 }: ChatOptions): Handlers<AtelierContract>['chat'] {
   return {
     async *say(input, { signal }) {
       yield { kind: 'loading' };
       const model = await find(input.model);
-      const lease = await engineHost.acquire(model.path, model.bytes);
+      const trained = input.adapter && (await findAdapter(input.adapter.run, input.adapter.checkpoint));
+      const lease = await engineHost.acquire(model.path, model.bytes, trained?.weights);
       try {
         const engine = await engineHost.engine();
-        const adapter = input.adapter
-          ? (
-              await engineHost.adapter(
-                model.path,
-                await adapterFolder(input.adapter.run, input.adapter.checkpoint),
-              )
-            ).id
-          : null;
+        const adapter = trained ? (await lease.adapter(trained.folder)).id : null;
         const prompt = await model.text.prompt(input.messages);
         const room = model.contextLength - prompt.ids.length;
         if (room < 1) {

@@ -70,6 +70,7 @@ export async function startBackend(options: BackendOptions): Promise<Backend> {
       node: process.versions.node,
     },
     restarted: options.restarted,
+    module,
     spawn,
     roots: library.roots,
     ...(options.onWorking ? { onWorking: options.onWorking } : {}),
@@ -87,7 +88,10 @@ export async function startBackend(options: BackendOptions): Promise<Backend> {
     chat: chatVerbs({
       engineHost,
       model: (id) => openModel(library, id),
-      adapterFolder: (run, step) => runs.get(run).checkpointFolder(step),
+      adapter: async (run, step) => ({
+        folder: await runs.get(run).checkpointFolder(step),
+        weights: runs.get(run).baseWeights,
+      }),
     }),
     system: systemVerbs({
       home,

@@ -25,8 +25,9 @@ function usable({ id, name, path, contextLength, fingerprint, templateHash, insp
     contextLength,
     hash: fingerprint,
     templateHash,
-    // f32 on every device's first load; files may be smaller
-    bytes: (inspection.parameters ?? 0) * 4,
+    quantizedBits: inspection.quantizedBits,
+    // f32 on every device's first load; files may be smaller. A scale and a bias of each 64 take a bit a number.
+    bytes: ((inspection.parameters ?? 0) * (inspection.quantizedBits === null ? 32 : inspection.quantizedBits + 1)) / 8,
   };
 }
 

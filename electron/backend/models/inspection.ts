@@ -12,6 +12,8 @@ export const Inspection = z.object({
   vocabularySize: z.number().nullable(),
   hiddenSize: z.number().nullable(),
   layers: z.number().nullable(),
+  /** Bits of a number of a quantised checkpoint; null: floats. */
+  quantizedBits: z.number().int().nullable().default(null),
   hasChatTemplate: z.boolean(),
   /** sha-256 over configuration and tensor list: which model this is, quickly. */
   fingerprint: z.string(),
@@ -20,18 +22,25 @@ export type Inspection = z.infer<typeof Inspection>;
 
 type Verdict = Pick<
   Inspection,
-  'unsupported' | 'family' | 'parameters' | 'contextLength' | 'vocabularySize' | 'hiddenSize' | 'layers'
+  | 'unsupported'
+  | 'family'
+  | 'parameters'
+  | 'contextLength'
+  | 'vocabularySize'
+  | 'hiddenSize'
+  | 'layers'
+  | 'quantizedBits'
 >;
 
 /** The engine's judgement of a model's files: what they hold, or why it does not run them. Throws where they are malformed. */
 export function judge(path: string, engine: Pick<EngineModule, 'checkModel'>): Verdict {
   try {
-    const { tied: _, ...facts } = engine.checkModel(path);
-    return { unsupported: null, ...facts };
+    const { tied: _, quantization, ...facts } = engine.checkModel(path);
+    return { unsupported: null, quantizedBits: quantization?.bits ?? null, ...facts };
   } catch (error) {
     if (!(error instanceof EngineError) || error.code !== 'unsupported_model') throw error;
     const nothing = { parameters: null, contextLength: null, vocabularySize: null, hiddenSize: null };
     const unsupported = `${error.message}.${error.hint ? ` ${error.hint}` : ''}`;
-    return { unsupported, family: null, layers: null, ...nothing };
+    return { unsupported, family: null, layers: null, quantizedBits: null, ...nothing };
   }
 }

@@ -235,6 +235,7 @@ const nothing: Inspection = {
   vocabularySize: null,
   hiddenSize: null,
   layers: null,
+  quantizedBits: null,
   hasChatTemplate: false,
   fingerprint: '',
 };

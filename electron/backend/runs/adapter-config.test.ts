@@ -2,26 +2,34 @@ import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { adapterConfig } from './adapter-config';
 
-const modules = (names: string[]) =>
-  names.map((name) => ({ name: `model.layers.0.x.${name}`, rank: 4, scale: 2 }));
+const modules = (names: string[], dora: boolean) =>
+  names.map((name) => ({ name: `model.layers.0.x.${name}`, rank: 4, scale: 2, dora }));
 
 it.each([
-  ['all', ['q_proj', 'k_proj', 'v_proj', 'o_proj', 'gate_proj', 'up_proj', 'down_proj'], false],
-  ['qv', ['v_proj', 'q_proj'], false],
-  ['rslora', ['q_proj', 'k_proj', 'v_proj', 'o_proj', 'gate_proj', 'up_proj', 'down_proj'], true],
+  ['qwen3_tied/dora', ['q_proj', 'v_proj', 'down_proj'], false],
+  ['llama3_rope/all', ['q_proj', 'k_proj', 'v_proj', 'o_proj', 'gate_proj', 'up_proj', 'down_proj'], false],
+  ['llama3_rope/qv', ['v_proj', 'q_proj'], false],
+  ['llama3_rope/rslora', ['q_proj', 'k_proj', 'v_proj', 'o_proj', 'gate_proj', 'up_proj', 'down_proj'], true],
 ])('is what peft 0.21.2 wrote for the fixture %s, byte for byte', (name, targets, rslora) => {
-  const folder = new URL(`../../../conformance/fixtures/lora/llama3_rope/${name}/`, import.meta.url);
+  const folder = new URL(`../../../conformance/fixtures/lora/${name}/`, import.meta.url);
   const written = readFileSync(new URL('adapter_config.json', folder), 'utf8');
   const expected = JSON.parse(written) as { r: number; lora_alpha: number; target_modules: string[] };
   expected.target_modules.sort();
   const ours = adapterConfig({
-    base: 'llama3_rope',
+    base: name.split('/')[0]!,
     rank: expected.r,
     alpha: expected.lora_alpha,
     rslora,
-    modules: modules(targets),
+    modules: modules(targets, name.endsWith('dora')),
+    saved: [],
   });
   expect(ours).toEqual(expected);
   // the same order of fields, so that the files compare well
   expect(Object.keys(ours)).toEqual(Object.keys(expected));
+});
+
+it('names the modules that are saved whole', () => {
+  const saved = ['lm_head', 'model.embed_tokens'];
+  const config = adapterConfig({ base: 'x', rank: 4, alpha: 8, rslora: false, modules: [], saved });
+  expect(config['modules_to_save']).toEqual(['embed_tokens', 'lm_head']);
 });

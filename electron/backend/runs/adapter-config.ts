@@ -9,6 +9,7 @@ export interface AdapterDescription {
   alpha: number;
   rslora: boolean;
   modules: AdapterInfo['modules'];
+  saved: AdapterInfo['saved'];
 }
 
 /** Every field that peft 0.21.2 writes for a LoRA adapter, in its order. */
@@ -18,6 +19,7 @@ export function adapterConfig({
   alpha,
   rslora,
   modules,
+  saved,
 }: AdapterDescription): Record<string, unknown> {
   return {
     alora_invocation_tokens: null,
@@ -45,7 +47,7 @@ export function adapterConfig({
     lora_ga_config: null,
     megatron_config: null,
     megatron_core: 'megatron.core',
-    modules_to_save: null,
+    modules_to_save: saved.length === 0 ? null : saved.map((name) => name.split('.').at(-1)!).sort(),
     monteclora_config: null,
     peft_type: 'LORA',
     peft_version: '0.21.2',
@@ -58,7 +60,7 @@ export function adapterConfig({
     task_type: 'CAUSAL_LM',
     trainable_token_indices: null,
     use_bdlora: null,
-    use_dora: false,
+    use_dora: modules.some(({ dora }) => dora),
     use_qalora: false,
     use_rslora: rslora,
     velora_config: null,

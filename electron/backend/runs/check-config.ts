@@ -50,6 +50,13 @@ export async function checkConfig(
   const { algorithm } = settled;
   const params = settled.params as Checked['params'];
   const needs = algorithm.needs(params);
+  if (params.baseWeights !== 'stored' && model.quantizedBits !== null) {
+    fault(
+      'params.baseWeights',
+      `${model.name} is stored in ${model.quantizedBits} bits already.`,
+      'Choose "As stored".',
+    );
+  }
   if (needs.data !== 'rollouts' && (needs.maxTokens ?? 0) > model.contextLength) {
     problems.push({
       level: 'warning',

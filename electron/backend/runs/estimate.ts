@@ -49,10 +49,12 @@ export async function estimateRun(
     };
   }
   const { data } = prepared;
-  const lease = await options.engineHost.acquire(model.path, model.bytes).catch((error: unknown) => {
-    prepared.close();
-    throw error;
-  });
+  const lease = await options.engineHost
+    .acquire(model.path, model.bytes, params.baseWeights)
+    .catch((error: unknown) => {
+      prepared.close();
+      throw error;
+    });
   try {
     const engine = await options.engineHost.engine();
     const known = measured.get(options.engineHost) ?? new Map<string, Promise<Rates>>();
@@ -63,6 +65,9 @@ export async function estimateRun(
       algorithm.key,
       needs.temperature,
       params.loraTargets,
+      params.baseWeights,
+      params.dora,
+      params.savedModules,
       // these look at the whole step first, with a forward of their own
       program.nodes.some(({ op }) => op === 'quantile' || op === 'sort'),
       JSON.stringify(config.data.mapping),

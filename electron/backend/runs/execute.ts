@@ -71,7 +71,7 @@ async function work(entry: RunEntry, live: Live, options: RunsOptions) {
   if (typeof prepared === 'string') return prepared;
   let lease: Awaited<ReturnType<typeof engineHost.acquire>> | null = null;
   try {
-    lease = await engineHost.acquire(checked.model.path, checked.model.bytes);
+    lease = await engineHost.acquire(checked.model.path, checked.model.bytes, checked.params.baseWeights);
     const engine = await engineHost.engine();
     if (store.lastStep() === 0) tellOfRows(store, prepared, (performance.now() - start) / 1000);
     await entry.setSteps(await checked.algorithm.steps(checked.params, prepared.usable));
@@ -88,13 +88,14 @@ async function work(entry: RunEntry, live: Live, options: RunsOptions) {
       store,
       control,
       belongsTo: identity(checked, config.params, prepared),
-      describeAdapter: (folder, modules) =>
+      describeAdapter: (folder, { modules, saved }) =>
         writeAdapterConfig(folder, {
           base: checked.model.name,
           rank: checked.params.loraRank,
           alpha: checked.params.loraAlpha,
           rslora: checked.params.rsLora,
           modules,
+          saved,
         }),
       microTokens: await chooseMicroTokens(engine, lease.model),
       settings: settings.values,

@@ -27,7 +27,7 @@ let answer: (request: VerifyRequest) => Promise<VerifyAnswer | null>;
 /** Computes with an engine of its own, as the real one does. */
 async function honest({ adapter, rows }: VerifyRequest): Promise<VerifyAnswer> {
   const engine = scriptedEngine();
-  const { id: loaded } = await engine.loadAdapter(scriptedModel.id, adapter);
+  const { id: loaded } = await engine.loadAdapter(scriptedModel.id, adapter!);
   const request = { model: scriptedModel.id, adapter: loaded, rows, positions: 'last' as const };
   return { logits: await engine.logits(request) };
 }

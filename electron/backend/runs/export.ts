@@ -1,13 +1,15 @@
 import { randomBytes } from 'node:crypto';
-import { copyFile, lstat, mkdir, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { lstat, mkdir, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { basename, dirname, isAbsolute, join, resolve } from 'node:path';
-import type { Engine } from '../../../native/face';
-import type { ExportProgress } from '../../../shared/contract/runs';
+import type { EngineModule } from '../../../native/face';
+import type { ExportForm, ExportProgress } from '../../../shared/contract/runs';
 import { AtelierError } from '../../../shared/rpc';
 import type { HostSpawn } from '../../supervise/host-spawn';
 import type { Roots } from '../places';
-import { files, isDiskFull, type CommittedCheckpoint } from '../store';
+import { files, isDiskFull } from '../store';
 import { sequencesOf } from '../datasets';
+import { formOf } from './export-forms';
+import { logitDifference, within, type Difference } from './logit-difference';
 import { modelCard } from './model-card';
 import { dataKindOfRun } from './data-kind';
 import type { RunEntry } from './run-entry';
@@ -16,48 +18,71 @@ import { summarise } from './summary';
 import { verifyInFreshProcess } from './verify';
 
 const PROMPTS = 8;
-/** f32 on one backend: what is reloaded must compute the same; GPUs add their own rounding. */
-const TOLERANCE = 1e-3;
 
 export interface ExportRequest {
   checkpoint?: number | undefined;
   path?: string | undefined;
+  as: ExportForm;
 }
 
+export type ExportOptions = RunsOptions & {
+  spawn: HostSpawn;
+  roots: Pick<Roots, 'resolve'>;
+  module: () => Pick<EngineModule, 'readGguf' | 'checkModel'>;
+};
+
 /**
- * Writes a checkpoint as a PEFT folder, reloads it in a fresh process and compares logits; only then the folder
+ * Writes a checkpoint as a folder of the asked form, reloads it in a fresh process and compares logits; only then the folder
  * gets its name. One that compares badly is kept for who wants to look, and says so itself; one that could not
  * be compared leaves nothing.
  */
 export async function* exportRun(
   entry: RunEntry,
   request: ExportRequest,
-  options: RunsOptions & { spawn: HostSpawn; roots: Pick<Roots, 'resolve'> },
+  options: ExportOptions,
   signal: AbortSignal,
 ): AsyncIterable<ExportProgress> {
   const record = entry.readable;
+  const form = formOf(request.as);
   const checkpoint = entry.checkpoint(request.checkpoint);
   const source = await entry.checkpointFolder(checkpoint.step, 'hashes');
   yield { kind: 'progress', phase: 'writing', done: 0, total: 3 };
-  const target = await targetFolder(entry, checkpoint, request.path, options.roots);
+  const target = await targetFolder(
+    entry,
+    `step-${checkpoint.step}${form.suffix}`,
+    request.path,
+    options.roots,
+  );
   const { heldOut } = await summarise(entry, null);
   const temporary = `${target}.tmp-${randomBytes(4).toString('hex')}`;
   try {
     await writable(target, async () => {
       // not `recursive`: its parent is there, and on some file systems Node then tries for ever
       await mkdir(temporary);
-      for (const name of ['adapter_model.safetensors', 'adapter_config.json']) {
-        await copyFile(join(source, name), join(temporary, name));
-      }
+      const { path: base } = await options.sources.model(record.config.model);
+      await form.write({
+        engine: await options.engineHost.engine(),
+        module: options.module(),
+        base,
+        adapter: source,
+        name: record.name,
+        to: temporary,
+        signal,
+      });
     });
     signal.throwIfAborted();
     yield { kind: 'progress', phase: 'verifying', done: 0, total: 1 };
-    const difference = await compare(entry, source, temporary, options);
+    const { live, base } = await compare(entry, source, temporary, form, options);
     signal.throwIfAborted();
-    const verified = difference.live <= TOLERANCE && difference.base > 0;
-    const message = verified ? null : complaint(difference);
+    const verified = within(live, form.limits) && base.logit > 0;
+    const message = verified ? null : complaint(live, base);
     const list = await writable(target, async () => {
-      const card = modelCard(record, { step: checkpoint.step, heldOut, unverified: message });
+      const card = modelCard(record, {
+        step: checkpoint.step,
+        heldOut,
+        unverified: message,
+        form: request.as,
+      });
       await writeFile(join(temporary, 'README.md'), card);
       const names = (await readdir(temporary)).sort();
       for (const name of names) await files.sync(join(temporary, name));
@@ -72,8 +97,10 @@ export async function* exportRun(
       kind: 'done',
       path: target,
       files: list,
-      maxDifferenceLive: difference.live,
-      maxDifferenceBase: difference.base,
+      maxDifferenceLive: live.logit,
+      maxDifferenceBase: base.logit,
+      meanKl: live.kl,
+      topAgreement: live.top,
       verified,
       ...(message === null ? {} : { message }),
     };
@@ -102,15 +129,15 @@ async function writable<T>(target: string, write: () => Promise<T>): Promise<T> 
   }
 }
 
-function complaint({ live, base }: { live: number; base: number }): string {
-  if (base === 0) return 'The adapter computes exactly what the base model does: it has learnt nothing.';
-  return `Reloaded, its logits differ from the trained policy's by up to ${live}. Do not use this folder.`;
+function complaint(live: Difference, base: Difference): string {
+  if (base.logit === 0) return 'It computes exactly what the base model does: it has learnt nothing.';
+  return `Reloaded, its logits differ from the trained policy's by up to ${live.logit} (mean divergence ${live.kl.toPrecision(2)} nats). Do not use this folder.`;
 }
 
 /** A folder that does not exist yet; a chosen one must lie where its host allows it. */
 async function targetFolder(
   entry: RunEntry,
-  checkpoint: CommittedCheckpoint,
+  wanted: string,
   path: string | undefined,
   roots: Pick<Roots, 'resolve'>,
 ): Promise<string> {
@@ -119,7 +146,7 @@ async function targetFolder(
     await writable(parent, () => mkdir(parent, { recursive: true }));
     const taken = new Set(await readdir(parent));
     for (let n = 1; ; n++) {
-      const name = n === 1 ? `step-${checkpoint.step}` : `step-${checkpoint.step}-${n}`;
+      const name = n === 1 ? wanted : `${wanted}-${n}`;
       if (!taken.has(name)) return join(parent, name);
     }
   }
@@ -161,32 +188,46 @@ async function refuseTaken(target: string): Promise<void> {
   );
 }
 
-/** Largest logit differences on the run's first prompts: fresh process against this one with and without adapter. */
+/**
+ * What was written in a fresh process, against this one with and without the adapter, on the run's first prompts. An
+ * adapter is held against the weights that it was trained beside; a merged model against the base as it is stored, which
+ * it was merged into.
+ */
 async function compare(
   entry: RunEntry,
   source: string,
   target: string,
-  options: RunsOptions & { spawn: HostSpawn },
-): Promise<{ live: number; base: number }> {
-  const { config } = entry.readable;
-  const model = await options.sources.model(config.model);
+  form: ReturnType<typeof formOf>,
+  options: ExportOptions,
+): Promise<{ live: Difference; base: Difference }> {
+  const model = await options.sources.model(entry.readable.config.model);
   const { rows } = await promptRows(entry, options);
-  const lease = await options.engineHost.acquire(model.path, model.bytes);
-  try {
-    const engine: Engine = await options.engineHost.engine();
-    const adapter = await options.engineHost.adapter(model.path, source);
-    const request = { model: lease.model.id, rows, positions: 'last' as const };
-    const live = await engine.logits({ ...request, adapter: adapter.id });
-    const base = await engine.logits({ ...request, adapter: null });
-    const fresh = await verifyInFreshProcess(options.spawn, {
-      device: options.engineHost.device,
-      model: model.path,
-      adapter: target,
-      rows,
-    });
-    return { live: maxDifference(fresh, live), base: maxDifference(fresh, base) };
-  } finally {
-    lease.release();
+  const weights = form.model === null ? entry.baseWeights : 'stored';
+  const [live, base] = await hereLogits();
+  const fresh = await verifyInFreshProcess(options.spawn, {
+    device: options.engineHost.device,
+    ...(form.model === null
+      ? { model: model.path, adapter: target }
+      : { model: form.model(target), adapter: null }),
+    weights,
+    rows,
+  });
+  const count = rows.lengths.length;
+  return { live: logitDifference(fresh, live, count), base: logitDifference(fresh, base, count) };
+
+  async function hereLogits(): Promise<[Float32Array, Float32Array]> {
+    const lease = await options.engineHost.acquire(model.path, model.bytes, weights);
+    try {
+      const engine = await options.engineHost.engine();
+      const adapter = await lease.adapter(source);
+      const request = { model: lease.model.id, rows, positions: 'last' as const };
+      return [
+        await engine.logits({ ...request, adapter: adapter.id }),
+        await engine.logits({ ...request, adapter: null }),
+      ];
+    } finally {
+      lease.release();
+    }
   }
 }
 
@@ -220,15 +261,4 @@ async function promptRows(entry: RunEntry, options: RunsOptions) {
       lengths: Int32Array.from(chosen, ({ length }) => length),
     },
   };
-}
-
-/** NaN anywhere gives Infinity: nothing compares well with it. */
-function maxDifference(a: Float32Array, b: Float32Array): number {
-  if (a.length !== b.length) return Infinity;
-  let largest = 0;
-  for (let k = 0; k < a.length; k++) {
-    const difference = Math.abs(a[k]! - b[k]!);
-    if (!(difference <= largest)) largest = Number.isNaN(difference) ? Infinity : difference;
-  }
-  return largest;
 }

@@ -1,4 +1,4 @@
-import type { FrozenReward } from '../../../shared/contract/runs';
+import type { ExportForm, FrozenReward } from '../../../shared/contract/runs';
 import type { RunRecord } from '../store';
 
 const FENCES = { typescript: 'ts', python: 'py', judge: 'md' };
@@ -15,15 +15,59 @@ export interface CardNumbers {
   heldOut: { before: number | null; after: number | null };
   /** Why its check failed; null where it passed. */
   unverified: string | null;
+  form: ExportForm;
 }
 
-/** README.md of an exported adapter: what it is, how it was made, how to load it. */
-export function modelCard(record: RunRecord, { step, heldOut, unverified }: CardNumbers): string {
+/** What the folder holds, and how it is loaded. */
+function aboutForm(form: ExportForm, base: string): { library: string; what: string; use: string } {
+  const merged = `${base} with a LoRA adapter merged into it in 32-bit`;
+  switch (form.kind) {
+    case 'adapter':
+      return {
+        library: 'peft',
+        what: `A LoRA adapter for ${base}`,
+        use: `\`\`\`python
+from peft import PeftModel
+from transformers import AutoModelForCausalLM
+
+base = AutoModelForCausalLM.from_pretrained("PATH_OF_${base.replaceAll('"', '')}")
+model = PeftModel.from_pretrained(base, "PATH_OF_THIS_FOLDER")
+\`\`\``,
+      };
+    case 'merged':
+      return {
+        library: 'transformers',
+        what: `${merged}, kept as ${form.dtype}`,
+        use: `\`\`\`python
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+model = AutoModelForCausalLM.from_pretrained("PATH_OF_THIS_FOLDER")
+tokenizer = AutoTokenizer.from_pretrained("PATH_OF_THIS_FOLDER")
+\`\`\``,
+      };
+    case 'gguf':
+      return {
+        library: 'gguf',
+        what: `${merged}, kept as GGUF ${form.type}`,
+        use: `\`\`\`sh\nllama-cli -m model-${form.type}.gguf\n\`\`\``,
+      };
+    case 'mlx':
+      return {
+        library: 'mlx',
+        what: `${merged}, kept in MLX's form ${form.bits === null ? 'as bf16' : `in ${form.bits} bits`}`,
+        use: '```sh\nmlx_lm.chat --model PATH_OF_THIS_FOLDER\n```',
+      };
+  }
+}
+
+/** README.md of an export: what it is, how it was made, how to load it. */
+export function modelCard(record: RunRecord, { step, heldOut, unverified, form }: CardNumbers): string {
   const { config } = record;
+  const { library, what, use } = aboutForm(form, record.modelName);
   const number = (value: number | null) => (value === null ? 'not measured' : value.toFixed(3));
   return `---
 base_model: ${record.modelName}
-library_name: peft
+library_name: ${library}
 pipeline_tag: text-generation
 tags:
 - lora
@@ -32,7 +76,7 @@ tags:
 
 # ${record.name}
 ${unverified === null ? '' : `\n**Verification failed.** ${unverified}\n`}
-A LoRA adapter for ${record.modelName}, trained with ${config.algorithm.toUpperCase()} by Atelier ${record.provenance['version'] ?? ''}.
+${what}, trained with ${config.algorithm.toUpperCase()} by Atelier ${record.provenance['version'] ?? ''}.
 
 | | |
 |---|---|
@@ -53,12 +97,6 @@ ${JSON.stringify(config.params, null, 2)}
 ${record.rewards.map(rewardText).join('')}
 ## Use
 
-\`\`\`python
-from peft import PeftModel
-from transformers import AutoModelForCausalLM
-
-base = AutoModelForCausalLM.from_pretrained("PATH_OF_${record.modelName.replaceAll('"', '')}")
-model = PeftModel.from_pretrained(base, "PATH_OF_THIS_FOLDER")
-\`\`\`
+${use}
 `;
 }

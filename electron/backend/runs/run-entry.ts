@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { BASE_WEIGHTS, type BaseWeights } from '../../../shared/algorithms';
 import type { Progress, RunStatus } from '../../../shared/contract/runs';
 import { AtelierError } from '../../../shared/rpc';
 import {
@@ -93,6 +94,12 @@ export class RunEntry {
   get status(): RunStatus {
     if (!this.record) return 'corrupt';
     return this.reader.status()?.status ?? 'failed';
+  }
+
+  /** How its base was kept in memory. Runs of earlier versions had it as stored. */
+  get baseWeights(): BaseWeights {
+    const { baseWeights } = this.readable.config.params;
+    return BASE_WEIGHTS.find((each) => each === baseWeights) ?? 'stored';
   }
 
   /** A committed checkpoint, the newest where no step is named. @throws AtelierError not_found */

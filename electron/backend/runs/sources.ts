@@ -13,6 +13,8 @@ export interface UsableModel {
   /** Bytes of the weights in memory. */
   bytes: number;
   contextLength: number;
+  /** Bits of a number of a quantised checkpoint; null: floats. */
+  quantizedBits: number | null;
   text: TextSide & {
     /** One piece of text a token. */
     pieces(ids: Int32Array): Promise<string[]>;

@@ -20,6 +20,7 @@ export const scriptedSources: Sources = {
     path: '/scripted',
     bytes: 4000,
     contextLength: 256,
+    quantizedBits: null,
     text: { ...scriptedText, pieces: async (ids) => Array.from(ids, (c) => String.fromCharCode(c)) },
     hash: 'scripted',
     templateHash: 'none',
@@ -67,6 +68,7 @@ export async function openBackend(
     log: new Log(home),
     provenance: { version: 'test' },
     restarted: more.restarted ?? false,
+    module: () => module,
     spawn: more.spawn ?? (() => Promise.reject(new Error('no processes here'))),
     roots: new Roots(null),
   };

@@ -1,19 +1,16 @@
 import { stringify } from 'yaml';
 import type { AtelierContract } from '../../../shared/contract';
 import { AtelierError, type Handlers } from '../../../shared/rpc';
-import type { HostSpawn } from '../../supervise/host-spawn';
-import type { Roots } from '../places';
 import { estimateRun } from './estimate';
-import { exportRun } from './export';
+import { exportRun, type ExportOptions } from './export';
 import { followRun } from './follow';
-import type { RunsOptions } from './options';
 import type { Runs } from './runs';
 import { details, summarise } from './summary';
 
 /** The verbs of `runs`. */
 export function runVerbs(
   runs: Runs,
-  options: RunsOptions & { spawn: HostSpawn; roots: Pick<Roots, 'resolve'> },
+  options: ExportOptions,
 ): Handlers<AtelierContract>['runs'] {
   const done = {};
   return {

@@ -1,15 +1,17 @@
-// The fresh process of an export's check: loads base and adapter from disk, answers with logits, and ends.
+// The fresh process of an export's check: loads from disk what was written, answers with logits, and ends.
 import { engineModule } from '../../../native/index';
+import { BASE_BITS } from '../../../shared/algorithms';
 import { childPort } from '../../supervise/child-port';
 import type { VerifyAnswer, VerifyRequest } from './verify';
 
 const port = childPort();
 
-async function answer({ device, model, adapter, rows }: VerifyRequest): Promise<VerifyAnswer> {
+async function answer({ device, model, adapter, weights, rows }: VerifyRequest): Promise<VerifyAnswer> {
   const engine = engineModule(device).createEngine({ device });
-  const { id } = await engine.loadModel(model);
-  const loaded = await engine.loadAdapter(id, adapter);
-  return { logits: await engine.logits({ model: id, adapter: loaded.id, rows, positions: 'last' }) };
+  const bits = BASE_BITS[weights];
+  const { id } = await engine.loadModel(model, bits === null ? {} : { quantize: { bits } });
+  const loaded = adapter === null ? null : await engine.loadAdapter(id, adapter);
+  return { logits: await engine.logits({ model: id, adapter: loaded?.id ?? null, rows, positions: 'last' }) };
 }
 
 port.onMessage((message) => {

@@ -1,12 +1,14 @@
 import type { Device, Rows } from '../../../native/face';
+import type { BaseWeights } from '../../../shared/algorithms';
 import { AtelierError } from '../../../shared/rpc';
 import type { HostSpawn } from '../../supervise/host-spawn';
 
 export interface VerifyRequest {
   device: Device;
   model: string;
-  /** PEFT folder. */
-  adapter: string;
+  /** PEFT folder; null: the model alone. */
+  adapter: string | null;
+  weights: BaseWeights;
   rows: Rows;
 }
 
@@ -14,7 +16,7 @@ export type VerifyAnswer = { logits: Float32Array } | { error: string };
 
 const PATIENCE_MS = 10 * 60 * 1000;
 
-/** Last-position logits of a base with an adapter, computed by a process that has seen neither. */
+/** Last-position logits of what was written, computed by a process that has seen nothing of it. */
 export async function verifyInFreshProcess(spawn: HostSpawn, request: VerifyRequest): Promise<Float32Array> {
   const child = await spawn('verify');
   try {

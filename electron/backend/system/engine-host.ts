@@ -1,4 +1,5 @@
 import type { AdapterInfo, Device, Engine, EngineModule, ModelInfo } from '../../../native/face';
+import { BASE_BITS, type BaseWeights } from '../../../shared/algorithms';
 
 export type EngineState = { state: 'starting' | 'ready' } | { state: 'failed'; error: unknown };
 
@@ -14,6 +15,8 @@ interface Resident {
 /** A model that stays in memory until `release`. */
 export interface Lease {
   model: ModelInfo;
+  /** An adapter of it from a PEFT folder, loaded once. */
+  adapter(folder: string): Promise<AdapterInfo>;
   release(): void;
 }
 
@@ -59,20 +62,25 @@ export class EngineHost {
     }
   }
 
-  /** The model at a path, loaded once. `weightBytes` of it must fit; models nobody uses make room. */
-  async acquire(path: string, weightBytes: number): Promise<Lease> {
+  /**
+   * The model at a path with its weights as stored or quantised, loaded once each. `weightBytes` (of f32) of it must
+   * fit; models nobody uses make room.
+   */
+  async acquire(path: string, weightBytes: number, weights: BaseWeights = 'stored'): Promise<Lease> {
     const engine = await this.engine();
-    let loading = this.#resident.get(path);
+    const key = `${weights} ${path}`;
+    let loading = this.#resident.get(key);
     if (!loading) {
-      loading = this.#load(engine, path, weightBytes);
-      this.#resident.set(path, loading);
-      loading.catch(() => this.#resident.delete(path));
+      loading = this.#load(engine, path, weightBytes, BASE_BITS[weights]);
+      this.#resident.set(key, loading);
+      loading.catch(() => this.#resident.delete(key));
     }
     const resident = await loading;
     resident.users++;
     let held = true;
     return {
       model: resident.info,
+      adapter: (folder) => this.#adapter(engine, resident, folder),
       release: () => {
         if (held) resident.users--;
         held = false;
@@ -81,13 +89,9 @@ export class EngineHost {
     };
   }
 
-  /** An adapter of a model that is held, from a PEFT folder, loaded once. */
-  async adapter(path: string, folder: string): Promise<AdapterInfo> {
-    const resident = await this.#resident.get(path);
-    if (!resident) throw new Error(`${path} is not loaded`);
+  async #adapter(engine: Engine, resident: Resident, folder: string): Promise<AdapterInfo> {
     const there = resident.adapters.get(folder);
     if (there) return there;
-    const engine = await this.engine();
     const adapter = await engine.loadAdapter(resident.info.id, folder);
     resident.adapters.set(folder, adapter);
     // a few stay for side-by-side chats; the oldest goes
@@ -100,9 +104,10 @@ export class EngineHost {
     return adapter;
   }
 
-  async #load(engine: Engine, path: string, weightBytes: number): Promise<Resident> {
-    await this.#makeRoom(engine, weightBytes);
-    const info = await engine.loadModel(path);
+  async #load(engine: Engine, path: string, weightBytes: number, bits: number | null): Promise<Resident> {
+    // scales and biases of groups of 64 take half a bit a number and more
+    await this.#makeRoom(engine, bits === null ? weightBytes : (weightBytes * (bits + 1)) / 32);
+    const info = await engine.loadModel(path, bits === null ? {} : { quantize: { bits } });
     return { info, users: 0, usedAt: Date.now(), adapters: new Map() };
   }
 

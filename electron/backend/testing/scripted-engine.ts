@@ -72,7 +72,7 @@ export function scriptedEngine(options: ScriptedOptions = {}): ScriptedEngine {
   function add(values: Float64Array): AdapterInfo {
     const id = next++ as AdapterId;
     adapters.set(id, values);
-    return { id, model: scriptedModel.id, parameters: PARAMETERS, modules: [], scalarHead: false };
+    return { id, model: scriptedModel.id, parameters: PARAMETERS, modules: [], saved: [], scalarHead: false };
   }
   function uniform(...key: (number | string)[]): number {
     return createHash('sha256').update(key.join(':')).digest().readUInt32LE() / 2 ** 32;
@@ -110,6 +110,7 @@ export function scriptedEngine(options: ScriptedOptions = {}): ScriptedEngine {
     initModel: async () => scriptedModel,
     saveModel: async () => undefined,
     unloadModel: async () => undefined,
+    exportModel: () => Promise.reject(new EngineError('invalid_argument', 'there is no model to export')),
     createAdapter: async (_model, spec) =>
       add(
         Float64Array.from({ length: PARAMETERS }, (_, k) => (k === 0 ? -1 : uniform('lora', spec.seed, k))),

@@ -13,3 +13,5 @@ export { Renderer } from './template/renderer';
 export type { TextSource } from './tokenizer';
 export { folderSource } from './folder-source';
 export { ggufSource } from './gguf-source';
+export { ggufText } from './gguf-text';
+export { copyTextFiles, writeTextFiles } from './write-text';

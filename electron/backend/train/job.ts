@@ -76,7 +76,7 @@ export interface TrainJob {
   /** Hashes of what a checkpoint belongs to. */
   belongsTo: Record<string, string>;
   /** Writes adapter_config.json into a checkpoint's folder. */
-  describeAdapter(folder: string, modules: AdapterInfo['modules']): Promise<void>;
+  describeAdapter(folder: string, adapter: Pick<AdapterInfo, 'modules' | 'saved'>): Promise<void>;
   /** Padded tokens forwarded and differentiated at once at most. */
   microTokens: number;
   settings: { storeTokens: boolean; keepCheckpoints: number };

@@ -2,7 +2,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import type { AdapterId, AdapterInfo, OptimizerId } from '../../../native/face';
-import { ADAMW, LORA_TARGETS } from '../../../shared/algorithms';
+import { ADAMW, LORA_TARGETS, SAVED_MODULES } from '../../../shared/algorithms';
 import { AtelierError } from '../../../shared/rpc';
 import { checkRoom, latestCheckpoint, readManifest, writeCheckpoint } from '../store';
 import { sequencesOf } from '../datasets';
@@ -13,7 +13,7 @@ import { draw } from './random';
 export interface Policy {
   adapter: AdapterId;
   parameters: number;
-  modules: AdapterInfo['modules'];
+  description: Pick<AdapterInfo, 'modules' | 'saved'>;
   optimizer: OptimizerId;
   /** Steps done. */
   step: number;
@@ -29,26 +29,25 @@ export async function openPolicy(job: TrainJob): Promise<Policy> {
   const { engine, model, params } = job;
   const latest = await latestCheckpoint(job.folder, job.store);
   if (latest.checkpoint) await checkBelongs(job, latest.folder);
-  const {
-    id: adapter,
-    parameters,
-    modules,
-  } = latest.checkpoint
+  const info = latest.checkpoint
     ? await engine.loadAdapter(model.id, latest.folder)
     : await engine.createAdapter(model.id, {
         rank: params.loraRank,
         alpha: params.loraAlpha,
         targetModules: LORA_TARGETS[params.loraTargets],
         rslora: params.rsLora,
+        dora: params.dora,
+        modulesToSave: SAVED_MODULES[params.savedModules],
         seed: draw(job.config.seed, 'lora', 0),
       });
+  const { id: adapter, parameters } = info;
   let optimizer: OptimizerId | undefined;
   try {
     optimizer = await engine.createOptimizer(
       { kind: 'adapter', adapter },
       { kind: 'adamw', ...ADAMW, weightDecay: params.weightDecay },
     );
-    const policy = { adapter, parameters, modules, optimizer, step: 0, passed: latest.passed };
+    const policy = { adapter, parameters, description: info, optimizer, step: 0, passed: latest.passed };
     if (!latest.checkpoint) return policy;
     await engine.loadOptimizer(optimizer, join(latest.folder, 'optimizer.safetensors'));
     const state = State.parse(JSON.parse(await readFile(join(latest.folder, 'state.json'), 'utf8')));
@@ -104,7 +103,7 @@ export async function saveCheckpoint(job: TrainJob, policy: Policy, reward: numb
     keep: job.settings.keepCheckpoints,
     async fill(folder) {
       await engine.saveAdapter(policy.adapter, join(folder, 'adapter_model.safetensors'));
-      await job.describeAdapter(folder, policy.modules);
+      await job.describeAdapter(folder, policy.description);
       await engine.saveOptimizer(policy.optimizer, join(folder, 'optimizer.safetensors'));
       const state: z.infer<typeof State> = { format: 1, step: policy.step };
       await writeFile(join(folder, 'state.json'), JSON.stringify(state));

@@ -239,7 +239,7 @@ export const samples: Samples = {
     },
     checkpoints: { input: { id: summary.id }, output: [{ step: 20, bytes: 99, at, reward: null }] },
     export: {
-      input: { id: summary.id },
+      input: { id: summary.id, as: { kind: 'gguf', type: 'q8_0' } },
       items: [
         { kind: 'progress', phase: 'writing', done: 0, total: 3 },
         {
@@ -248,6 +248,8 @@ export const samples: Samples = {
           files: [{ name: 'adapter_model.safetensors', bytes: 99 }],
           maxDifferenceLive: 0,
           maxDifferenceBase: 3.5,
+          meanKl: 0,
+          topAgreement: 1,
           verified: true,
         },
       ],

@@ -1,0 +1,103 @@
+import { copyFile, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Engine, EngineModule, GgufText } from '../../../native/face';
+import type { ExportForm } from '../../../shared/contract/runs';
+import { copyTextFiles, folderSource, ggufSource, ggufText, writeTextFiles } from '../text';
+import type { Limits } from './logit-difference';
+
+export interface WriteOptions {
+  engine: Engine;
+  module: Pick<EngineModule, 'readGguf' | 'checkModel'>;
+  /** Path of the base. */
+  base: string;
+  /** PEFT folder. */
+  adapter: string;
+  /** Name of the run, for the file's own notes. */
+  name: string;
+  /** An empty folder. */
+  to: string;
+  signal: AbortSignal;
+}
+
+interface Form {
+  /** After the step in the folder's name. */
+  suffix: string;
+  write(options: WriteOptions): Promise<void>;
+  /** What loads without the base; null: the folder is an adapter. */
+  model: ((folder: string) => string) | null;
+  limits: Limits;
+}
+
+const EXACT: Limits = { logit: 1e-3, kl: Infinity };
+/** Mean divergence in nats that rounding to so many bits may bring: what these types do to healthy models, and room. */
+const ROUNDED = { 16: { logit: Infinity, kl: 0.01 }, 8: { logit: Infinity, kl: 0.05 }, 4: { logit: Infinity, kl: 1 } };
+
+const isFile = async (path: string) => !(await stat(path)).isDirectory();
+
+async function textOf({ base, module }: WriteOptions) {
+  return (await isFile(base)) ? ggufSource(module.readGguf(base).metadata) : folderSource(base);
+}
+
+/** A folder that transformers or mlx-lm loads. */
+async function writeFolder(
+  options: WriteOptions,
+  as: Extract<Parameters<Engine['exportModel']>[0]['as'], { kind: 'safetensors' | 'mlx' }>,
+): Promise<void> {
+  const { engine, base, adapter, to, signal } = options;
+  if (await isFile(base)) await writeTextFiles(await textOf(options), to);
+  else await copyTextFiles(base, to);
+  await engine.exportModel({ base, adapter, to, as }, { signal });
+}
+
+/** What each form of an export is made of, and how what was written is judged. */
+export function formOf(form: ExportForm): Form {
+  switch (form.kind) {
+    case 'adapter':
+      return {
+        suffix: '',
+        model: null,
+        limits: EXACT,
+        async write({ adapter, to }) {
+          for (const name of ['adapter_model.safetensors', 'adapter_config.json'])
+            await copyFile(join(adapter, name), join(to, name));
+        },
+      };
+    case 'merged':
+      return {
+        suffix: form.dtype === 'f32' ? '-merged' : `-merged-${form.dtype}`,
+        model: (folder) => folder,
+        limits: form.dtype === 'f32' ? EXACT : ROUNDED[16],
+        write: (options) => writeFolder(options, { kind: 'safetensors', dtype: form.dtype }),
+      };
+    case 'mlx':
+      return {
+        suffix: form.bits === null ? '-mlx' : `-mlx-${form.bits}bit`,
+        model: (folder) => folder,
+        limits: ROUNDED[form.bits ?? 16],
+        write: (options) =>
+          writeFolder(
+            options,
+            form.bits === null ? { kind: 'mlx' } : { kind: 'mlx', quantize: { bits: form.bits } },
+          ),
+      };
+    case 'gguf': {
+      const file = `model-${form.type}.gguf`;
+      return {
+        suffix: `-gguf-${form.type}`,
+        model: (folder) => join(folder, file),
+        limits: form.type === 'f32' ? EXACT : ROUNDED[form.type === 'f16' ? 16 : 8],
+        async write(options) {
+          const { engine, module, base, adapter, to, name, signal } = options;
+          const { vocabularySize } = module.checkModel(base);
+          const metadata: GgufText = {
+            'general.name': name,
+            ...ggufText(await textOf(options), vocabularySize),
+          };
+          const type = form.type.toUpperCase() as 'F32' | 'F16' | 'Q8_0';
+          const as = { kind: 'gguf' as const, type, metadata };
+          await engine.exportModel({ base, adapter, to: join(to, file), as }, { signal });
+        },
+      };
+    }
+  }
+}
