@@ -15,22 +15,18 @@ import torch
 from peft import PeftModel
 from transformers import AutoModelForCausalLM
 
-case = json.load(open(sys.argv[1]))
-base = case["base"]
-options = {"dtype": torch.float32, "attn_implementation": "eager"}
-if base.endswith(".gguf"):
-    folder, name = os.path.split(base)
-    model = AutoModelForCausalLM.from_pretrained(folder, gguf_file=name, **options)
-else:
-    model = AutoModelForCausalLM.from_pretrained(base, **options)
-model.eval()
+
+def load(base):
+    options = {"dtype": torch.float32, "attn_implementation": "eager"}
+    if base.endswith(".gguf"):
+        folder, name = os.path.split(base)
+        return AutoModelForCausalLM.from_pretrained(folder, gguf_file=name, **options).eval()
+    return AutoModelForCausalLM.from_pretrained(base, **options).eval()
 
 
-def logits():
+def logits(model, rows):
     with torch.no_grad():
-        return np.concatenate(
-            [model(torch.tensor([row])).logits[0].double().numpy() for row in case["rows"]]
-        )
+        return np.concatenate([model(torch.tensor([row])).logits[0].double().numpy() for row in rows])
 
 
 def rms_norm(self, x):
@@ -43,25 +39,33 @@ def to_double(model):
     assert norms, "no RMSNorm in the model"
     for norm in norms:
         norm.forward = rms_norm
-    model.get_base_model().set_attn_implementation("sdpa")
+    whole = model.get_base_model() if isinstance(model, PeftModel) else model
+    whole.set_attn_implementation("sdpa")
     return model.double()
 
 
-plain = logits()
-model = PeftModel.from_pretrained(model, case["adapter"]).eval()
-modules = sum("lora_B" in name for name, _ in model.named_parameters())
-adapted = logits()
-model = to_double(model)
-exact = logits()
-ours = np.fromfile(case["ours"], dtype="<f4").reshape(adapted.shape)
-print(
-    json.dumps(
-        {
-            "difference": float(np.abs(exact - ours).max()),
-            "difference_f32": float(np.abs(adapted - ours).max()),
-            "rounding": float(np.abs(adapted - exact).max()),
-            "effect": float(np.abs(adapted - plain).max()),
-            "modules": modules,
-        }
+def main():
+    case = json.load(open(sys.argv[1]))
+    rows = case["rows"]
+    model = load(case["base"])
+    plain = logits(model, rows)
+    model = PeftModel.from_pretrained(model, case["adapter"]).eval()
+    modules = sum("lora_B" in name for name, _ in model.named_parameters())
+    adapted = logits(model, rows)
+    exact = logits(to_double(model), rows)
+    ours = np.fromfile(case["ours"], dtype="<f4").reshape(adapted.shape)
+    print(
+        json.dumps(
+            {
+                "difference": float(np.abs(exact - ours).max()),
+                "difference_f32": float(np.abs(adapted - ours).max()),
+                "rounding": float(np.abs(adapted - exact).max()),
+                "effect": float(np.abs(adapted - plain).max()),
+                "modules": modules,
+            }
+        )
     )
-)
+
+
+if __name__ == "__main__":
+    main()

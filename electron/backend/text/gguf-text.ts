@@ -68,7 +68,7 @@ export function ggufText(source: TextSource, vocabularySize: number): GgufText {
     if (id >= vocabularySize) {
       throw new AtelierError(
         'invalid_file',
-        `The tokenizer has a token ${id}; the model's embedding has ${vocabularySize} rows.`,
+        `The tokenizer has a token ${id}; the embedding has ${vocabularySize} rows.`,
       );
     }
     tokens[id] = content;

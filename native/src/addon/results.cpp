@@ -133,6 +133,11 @@ Napi::Value to_js(Napi::Env env, const AdapterInfo& info) {
   }
   o.Set("modules", modules);
   o.Set("scalarHead", info.scalar_head);
+  auto saved = Napi::Array::New(env, info.saved.size());
+  for (size_t i = 0; i < info.saved.size(); i++) {
+    saved[i] = info.saved[i];
+  }
+  o.Set("saved", saved);
   return o;
 }
 

@@ -1,6 +1,6 @@
 import { useCallback, useEffect, useRef, useState } from 'react';
 import { useQueryClient } from '@tanstack/react-query';
-import type { ExportProgress } from '../../../shared/contract/runs';
+import type { ExportForm, ExportProgress } from '../../../shared/contract/runs';
 import { useClient } from './context';
 import { asFailure } from './failure';
 
@@ -19,7 +19,7 @@ export function useExport() {
   useEffect(() => () => control.current?.abort(), []);
 
   const run = useCallback(
-    async (request: { id: string; checkpoint?: number; path?: string }) => {
+    async (request: { id: string; checkpoint?: number; path?: string; as: ExportForm }) => {
       const abort = new AbortController();
       control.current = abort;
       setState({ phase: 'writing', done: 0, total: 1 });
@@ -35,5 +35,9 @@ export function useExport() {
     },
     [client, queries],
   );
-  return { state, run, reset: () => setState({ phase: 'idle' }) };
+  const reset = useCallback(() => {
+    control.current?.abort();
+    setState({ phase: 'idle' });
+  }, []);
+  return { state, run, reset };
 }

@@ -1,5 +1,6 @@
 import { Download } from 'lucide-react';
 import { useState } from 'react';
+import type { ExportKind } from '../../../../shared/contract/runs';
 import { Button } from '../../components/Button';
 import { Snippet } from '../../components/Copyable';
 import { Field } from '../../components/Field';
@@ -8,25 +9,63 @@ import { TextInput } from '../../components/Input';
 import { Progress } from '../../components/Progress';
 import { Panel, Section } from '../../components/Screen';
 import { ErrorState } from '../../components/States';
+import { Segmented } from '../../components/Segmented';
+import { Select } from '../../components/Select';
 import { Status } from '../../components/Status';
 import { Table } from '../../components/Table';
 import { desktop } from '../../data/desktop';
 import { useExport, type ExportDone } from '../../data/exporting';
 import { useModels, type Adapter } from '../../data/library';
 import styles from './ExportPanel.module.css';
+import { FORMS, KINDS } from './forms';
 
 export function ExportPanel({ adapter }: { adapter: Adapter }) {
   const [path, setPath] = useState('');
-  const { state, run } = useExport();
+  const [kind, setKind] = useState<ExportKind>('adapter');
+  const [type, setType] = useState<string>();
+  const words = FORMS[kind];
+  const chosen = type ?? words.types[0]?.value ?? '';
+  const { state, run, reset } = useExport();
   const busy = state.phase === 'writing' || state.phase === 'verifying';
   const start = () =>
     void run({
       id: adapter.run,
       checkpoint: adapter.checkpoint,
+      as: words.form(chosen),
       ...(path.trim() === '' ? {} : { path: path.trim() }),
     });
   return (
     <>
+      <Section title="As">
+        <Segmented
+          label="Form"
+          value={kind}
+          options={KINDS.map((value) => ({ value, label: FORMS[value].label, title: FORMS[value].help }))}
+          onChange={(next) => {
+            setKind(next);
+            setType(undefined);
+            reset();
+          }}
+        />
+        <p className={styles.help}>{words.help}</p>
+        {words.types.length > 0 && (
+          <div className={styles.type}>
+            <Field label="Numbers">
+              {(ids) => (
+                <Select
+                  {...ids}
+                  value={chosen}
+                  options={[...words.types]}
+                  onChange={(next) => {
+                    setType(next);
+                    reset();
+                  }}
+                />
+              )}
+            </Field>
+          </div>
+        )}
+      </Section>
       <Section title="Where">
         <div className={styles.where}>
           <Field label="Folder" help="Empty: inside the run’s own folder.">
@@ -49,7 +88,7 @@ export function ExportPanel({ adapter }: { adapter: Adapter }) {
             </Button>
           )}
           <Button kind="primary" icon={<Download />} busy={busy} onClick={start}>
-            Export adapter
+            {words.action}
           </Button>
         </div>
         {busy && (
@@ -65,20 +104,31 @@ export function ExportPanel({ adapter }: { adapter: Adapter }) {
         {state.phase === 'failed' && (
           <div className={styles.progress}>
             <ErrorState
-              what="The adapter was not exported."
+              what="Nothing was exported."
               error={state.error}
               action={<Button onClick={start}>Try again</Button>}
             />
           </div>
         )}
       </Section>
-      {state.phase === 'done' && <Result result={state.result} adapter={adapter} />}
+      {state.phase === 'done' && <Result result={state.result} adapter={adapter} kind={kind} type={chosen} />}
     </>
   );
 }
 
-function Result({ result, adapter }: { result: ExportDone; adapter: Adapter }) {
+function Result({
+  result,
+  adapter,
+  kind,
+  type,
+}: {
+  result: ExportDone;
+  adapter: Adapter;
+  kind: ExportKind;
+  type: string;
+}) {
   const model = useModels().data?.find((each) => each.id === adapter.model);
+  const load = FORMS[kind].snippet(result.path, model?.path ?? 'BASE_MODEL', type);
   return (
     <Section title="Result">
       <Panel className={styles.result}>
@@ -98,12 +148,16 @@ function Result({ result, adapter }: { result: ExportDone; adapter: Adapter }) {
           <div>
             <dt>Largest logit difference to the live policy</dt>
             <dd>{formatNumber(result.maxDifferenceLive)}</dd>
-            <dd className={styles.note}>near 0: what was written is what was trained</dd>
+            <dd className={styles.note}>
+              {kind === 'adapter' || type === 'f32'
+                ? 'near 0: what was written is what was trained'
+                : `rounding: mean divergence ${formatNumber(result.meanKl)} nats, the likeliest token agrees for ${Math.round(result.topAgreement * 100)} %`}
+            </dd>
           </div>
           <div>
             <dt>Largest logit difference to the base</dt>
             <dd>{formatNumber(result.maxDifferenceBase)}</dd>
-            <dd className={styles.note}>above 0: the adapter changes the model</dd>
+            <dd className={styles.note}>above 0: what was learnt changes the model</dd>
           </div>
         </dl>
         <p className={styles.path}>
@@ -120,18 +174,8 @@ function Result({ result, adapter }: { result: ExportDone; adapter: Adapter }) {
           ]}
         />
       </Panel>
-      <h3 className={styles.how}>Load it with PEFT</h3>
-      <Snippet label="Python" text={snippet(result.path, model?.path ?? 'BASE_MODEL')} />
+      <h3 className={styles.how}>{load.title}</h3>
+      <Snippet label={load.language} text={load.text} />
     </Section>
   );
-}
-
-function snippet(path: string, base: string): string {
-  return `from peft import PeftModel
-from transformers import AutoModelForCausalLM, AutoTokenizer
-
-base = ${JSON.stringify(base)}
-model = AutoModelForCausalLM.from_pretrained(base)
-model = PeftModel.from_pretrained(model, ${JSON.stringify(path)})
-tokenizer = AutoTokenizer.from_pretrained(base)`;
 }

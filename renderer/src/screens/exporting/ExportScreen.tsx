@@ -26,7 +26,7 @@ export function ExportScreen({ search }: { search: ExportSearch }) {
   return (
     <Screen
       title="Export"
-      meta="A PEFT folder that other software loads, read back in a fresh process and compared"
+      meta="For other software: an adapter, or the whole model; read back in a fresh process and compared"
     >
       {adapters.isError && adapters.data === undefined ? (
         <ErrorState
