@@ -1,4 +1,4 @@
-import { readdirSync } from 'node:fs';
+import { mkdtempSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Context } from '../context';
 import { Comparer } from '../losses/compare';
@@ -9,20 +9,7 @@ import { byFolder, lineOf, together, type Item } from './item';
 import { gradients } from './models';
 import { entriesAt, matrix, pairsOf, toRows, unpadded } from './rows';
 
-const BUILT = /^lora\/(llama3_rope|qwen3_tied|qwen3_moe)\/(?!dora\/)/;
-
-/** PEFT's merge: W + scale B A, in f64. */
-function merged(weight: Tensor, a: Tensor, b: Tensor, scale: number): Float64Array {
-  const [out, inn] = weight.shape;
-  const rank = a.shape[0];
-  const result = Float64Array.from(weight.data);
-  for (let o = 0; o < out; o++)
-    for (let r = 0; r < rank; r++) {
-      const factor = scale * b.data[o * rank + r];
-      for (let i = 0; i < inn; i++) result[o * inn + i] += factor * a.data[r * inn + i];
-    }
-  return result;
-}
+const BUILT = /^lora\/(llama3_rope|qwen3_tied|qwen3_moe)\//;
 
 /** All weights of a model, in one file or several. */
 function readFolder(folder: string): Record<string, Tensor> {
@@ -56,17 +43,14 @@ async function runAdapter(ctx: Context, folder: string, paths: string[]): Promis
   });
   outputs.numbers('merged.nopad.last_logits', ends.flat(), last.data);
 
-  const lora = readTensors(ctx.path(`${folder}/adapter_model.safetensors`));
   const weights = Object.keys(tensors).filter((k) => k.startsWith('merged.model.'));
   if (weights.length > 0) {
-    const original = readFolder(ctx.path(base));
-    for (const key of weights) {
-      const name = key.slice('merged.'.length).replace(/\.weight$/, '');
-      const module = adapter.modules.find((m) => m.name === name);
-      const [a, up] = ['A', 'B'].map((ab) => lora[`base_model.model.${name}.lora_${ab}.weight`]);
-      if (!module || !a || !up) outputs.result.failures.push(`${key}: the adapter does not reach ${name}`);
-      else outputs.numbers(key, merged(original[`${name}.weight`], a, up, module.scale), tensors[key].data);
-    }
+    const to = mkdtempSync(join(ctx.temporary, 'merged-'));
+    const as = { kind: 'safetensors', dtype: 'f32' } as const;
+    await engine.exportModel({ base: ctx.path(base), adapter: ctx.path(folder), to, as });
+    const ours = readFolder(to);
+    for (const key of weights)
+      outputs.numbers(key, ours[key.slice('merged.'.length)]?.data ?? [], tensors[key].data);
   }
   const scales = [...new Set(adapter.modules.map((m) => m.scale))].sort((x, y) => x - y);
   const exact = new Comparer(1e-6);

@@ -27,7 +27,10 @@ function usable({ id, name, path, contextLength, fingerprint, templateHash, insp
     templateHash,
     quantizedBits: inspection.quantizedBits,
     // f32 on every device's first load; files may be smaller. A scale and a bias of each 64 take a bit a number.
-    bytes: ((inspection.parameters ?? 0) * (inspection.quantizedBits === null ? 32 : inspection.quantizedBits + 1)) / 8,
+    bytes:
+      ((inspection.parameters ?? 0) *
+        (inspection.quantizedBits === null ? 32 : inspection.quantizedBits + 1)) /
+      8,
   };
 }
 

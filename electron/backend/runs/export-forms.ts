@@ -30,7 +30,11 @@ interface Form {
 
 const EXACT: Limits = { logit: 1e-3, kl: Infinity };
 /** Mean divergence in nats that rounding to so many bits may bring: what these types do to healthy models, and room. */
-const ROUNDED = { 16: { logit: Infinity, kl: 0.01 }, 8: { logit: Infinity, kl: 0.05 }, 4: { logit: Infinity, kl: 1 } };
+const ROUNDED = {
+  16: { logit: Infinity, kl: 0.01 },
+  8: { logit: Infinity, kl: 0.05 },
+  4: { logit: Infinity, kl: 1 },
+};
 
 const isFile = async (path: string) => !(await stat(path)).isDirectory();
 

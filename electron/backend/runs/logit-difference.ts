@@ -40,5 +40,4 @@ function logProbabilities(logits: Float32Array): Float64Array {
   return Float64Array.from(logits, (x) => x - most - Math.log(sum));
 }
 
-const likeliest = (logits: Float32Array) =>
-  logits.reduce((best, x, k) => (x > logits[best]! ? k : best), 0);
+const likeliest = (logits: Float32Array) => logits.reduce((best, x, k) => (x > logits[best]! ? k : best), 0);

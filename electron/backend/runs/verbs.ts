@@ -8,10 +8,7 @@ import type { Runs } from './runs';
 import { details, summarise } from './summary';
 
 /** The verbs of `runs`. */
-export function runVerbs(
-  runs: Runs,
-  options: ExportOptions,
-): Handlers<AtelierContract>['runs'] {
+export function runVerbs(runs: Runs, options: ExportOptions): Handlers<AtelierContract>['runs'] {
   const done = {};
   return {
     list: () => Promise.all(runs.all().map((entry) => summarise(entry, runs.place(entry)))),

@@ -1,9 +1,10 @@
 #include "io/gguf.h"
 
 #include "core/error.h"
+#include "io/file.h"
 #include "io/ggml_blocks.h"
 #include "io/ggml_type.h"
-#include "testing/fixtures.h"
+#include "io/json.h"
 #include "testing/gguf_writer.h"
 #include "testing/temp_dir.h"
 
@@ -164,7 +165,8 @@ TEST_CASE("mutated and truncated GGUF files are refused or read, never worse") {
 }
 
 TEST_CASE("every quantised type stands for gguf's numbers, and Q8_0 is written as gguf writes it") {
-  const Json blocks = fixture_json("gguf/blocks.json");
+  const std::string file = ATELIER_SOURCE_DIR "/native/src/testing/ggml_blocks.json";
+  const Json blocks = parse_json(read_text(file, 1 << 20), file, 8);
   auto bytes = [](const Json& hex) {
     std::string out;
     const std::string text = hex.get<std::string>();
