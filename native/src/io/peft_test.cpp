@@ -134,7 +134,7 @@ TEST_CASE("an adapter's feature that is not run, and tensors that do not fit, ar
   const auto unsupported = ErrorCode::unsupported_model, invalid = ErrorCode::invalid_file;
   CHECK(code("use_dora", true, good) == invalid);  // the tensors have no lengths
   CHECK(code("modules_to_save", {"lm_head"}, good) == invalid);
-  CHECK(code("modules_to_save", {"score"}, good) == unsupported);
+  CHECK(code("modules_to_save", {"norm"}, good) == unsupported);
   Params with_head = good;
   with_head.emplace("base_model.model.lm_head.weight", mx::ones({512, 64}));
   CHECK(code("modules_to_save", {"lm_head"}, with_head) == ErrorCode::internal);
