@@ -13,6 +13,8 @@ interface Case {
   params: Record<string, unknown>;
   /** Data set whose name its held-out rows begin with. */
   dataset: string;
+  /** A run that teaches first, and whose adapter is then the teacher. */
+  taughtBy?: string;
   /** What of the held-out measures must move, and by how much at least. */
   measure: string;
   margin: number;
@@ -35,6 +37,7 @@ const CASES: Record<string, Case & { algorithm?: string }> = {
   gspo: rewarded('gspo'),
   rloo: rewarded('rloo'),
   reinforce_plus_plus: rewarded('reinforce_plus_plus'),
+  ppo: rewarded('ppo'),
   sft: {
     params: learnsWith['sft']!,
     dataset: 'sums-pairs', // the better answers
@@ -66,6 +69,19 @@ const CASES: Record<string, Case & { algorithm?: string }> = {
     measure: 'held_out/margin',
     margin: 1,
   },
+  reward_model: {
+    params: learnsWith['reward_model']!,
+    dataset: 'sums-pairs',
+    measure: 'held_out/accuracy',
+    margin: 0.3,
+  },
+  distill: {
+    params: learnsWith['distill']!,
+    dataset: 'sums-pairs',
+    taughtBy: 'sft',
+    measure: 'held_out/nll',
+    margin: -0.02,
+  },
 };
 
 export async function benchLearn(args: string[]): Promise<number> {
@@ -94,10 +110,28 @@ export async function benchLearn(args: string[]): Promise<number> {
   return missed === 0 ? 0 : 1;
 }
 
+/** What a run of another case has taught the model. */
+async function taught(local: Awaited<ReturnType<typeof openLocal>>, name: string, seed: number) {
+  const { params, dataset } = CASES[name]!;
+  const { id } = await local.client.runs.start({
+    name: `Teacher: ${name}`,
+    algorithm: name,
+    model: demo.model,
+    data: { dataset },
+    params,
+    seed,
+    checkpointEvery: 1000,
+  });
+  const { status } = await showRun(local.client, id);
+  if (status !== 'completed') throw new Error(`the teacher, ${name}, seed ${seed}: the run is ${status}`);
+  return { model: demo.model, adapter: { run: id } };
+}
+
 async function oneRun(device: Device, name: string, of: Case & { algorithm?: string }, seed: number) {
   const home = mkdtempSync(join(tmpdir(), 'atelier-learn-'));
   const local = await openLocal({ home, device });
   try {
+    const teacher = of.taughtBy === undefined ? null : await taught(local, of.taughtBy, seed);
     const started = performance.now();
     const config: RunConfigInput = {
       name: `Learn: ${name}`,
@@ -108,6 +142,7 @@ async function oneRun(device: Device, name: string, of: Case & { algorithm?: str
         heldOut: { dataset: `${of.dataset}-held-out`, rows: 128 },
       },
       rewards: of.dataset === 'sums' ? [{ id: 'sums' }] : [],
+      teacher,
       params: of.params,
       seed,
       checkpointEvery: 1000,

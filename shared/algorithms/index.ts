@@ -2,13 +2,16 @@ import type { z } from 'zod';
 import { allMetrics } from './about';
 import type { Algorithm, MetricInfo, Needs } from './algorithm';
 import type { adapterParams, optimizerParams } from './common';
+import { distill } from './distill';
 import { dpo } from './dpo';
 import { grpo } from './grpo';
 import { gspo } from './gspo';
 import { HELD_OUT_METRICS } from './held-out';
 import { kto } from './kto';
 import { orpo } from './orpo';
+import { ppo } from './ppo';
 import { reinforcePlusPlus } from './reinforce-plus-plus';
+import { rewardModel } from './reward-model';
 import { rloo } from './rloo';
 import { simpo } from './simpo';
 import { sft } from './sft';
@@ -25,11 +28,14 @@ export const ALGORITHMS: readonly Algorithm[] = [
   gspo,
   rloo,
   reinforcePlusPlus,
+  ppo,
   sft,
+  distill,
   dpo,
   simpo,
   orpo,
   kto,
+  rewardModel,
 ] as unknown as readonly Algorithm[];
 
 /** undefined: there is none of this name. */

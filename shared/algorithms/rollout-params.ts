@@ -63,7 +63,7 @@ export const rolloutParams = (defaults: { prompts?: number; groupSize: number; l
 });
 
 /** How the answers of a step are used. */
-export const reuseParams = (defaults: { minibatches: number }) => ({
+export const reuseParams = (defaults: { minibatches: number; passes?: number }) => ({
   minibatches: field(z.int().min(1).max(64).default(defaults.minibatches), {
     label: 'Updates per step',
     help: 'Splits the answers of a step into this many updates. More learns faster from the same answers, less exactly.',
@@ -71,13 +71,20 @@ export const reuseParams = (defaults: { minibatches: number }) => ({
     section: 'Learning',
     step: 1,
   }),
-  passes: field(z.int().min(1).max(16).default(1), {
-    label: 'Passes over the answers',
-    help: 'How often the answers of a step are used before new ones are sampled.',
-    level: 'advanced',
-    section: 'Learning',
-    step: 1,
-  }),
+  passes: field(
+    z
+      .int()
+      .min(1)
+      .max(16)
+      .default(defaults.passes ?? 1),
+    {
+      label: 'Passes over the answers',
+      help: 'How often the answers of a step are used before new ones are sampled.',
+      level: 'advanced',
+      section: 'Learning',
+      step: 1,
+    },
+  ),
 });
 
 export const clipParams = (defaults: { low: number; high: number }) => ({

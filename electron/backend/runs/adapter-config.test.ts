@@ -22,6 +22,7 @@ it.each([
     rslora,
     modules: modules(targets, name.endsWith('dora')),
     saved: [],
+    scalarHead: false,
   });
   expect(ours).toEqual(expected);
   // the same order of fields, so that the files compare well

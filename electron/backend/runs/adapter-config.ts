@@ -10,6 +10,8 @@ export interface AdapterDescription {
   rslora: boolean;
   modules: AdapterInfo['modules'];
   saved: AdapterInfo['saved'];
+  /** A sequence classifier with one label. */
+  scalarHead: boolean;
 }
 
 /** Every field that peft 0.21.2 writes for a LoRA adapter, in its order. */
@@ -20,6 +22,7 @@ export function adapterConfig({
   rslora,
   modules,
   saved,
+  scalarHead,
 }: AdapterDescription): Record<string, unknown> {
   return {
     alora_invocation_tokens: null,
@@ -47,7 +50,11 @@ export function adapterConfig({
     lora_ga_config: null,
     megatron_config: null,
     megatron_core: 'megatron.core',
-    modules_to_save: saved.length === 0 ? null : saved.map((name) => name.split('.').at(-1)!).sort(),
+    modules_to_save: scalarHead
+      ? ['classifier', 'score']
+      : saved.length === 0
+        ? null
+        : saved.map((name) => name.split('.').at(-1)!).sort(),
     monteclora_config: null,
     peft_type: 'LORA',
     peft_version: '0.21.2',
@@ -57,7 +64,7 @@ export function adapterConfig({
     revision: null,
     target_modules: [...new Set(modules.map(({ name }) => name.split('.').at(-1)!))].sort(),
     target_parameters: null,
-    task_type: 'CAUSAL_LM',
+    task_type: scalarHead ? 'SEQ_CLS' : 'CAUSAL_LM',
     trainable_token_indices: null,
     use_bdlora: null,
     use_dora: modules.some(({ dora }) => dora),

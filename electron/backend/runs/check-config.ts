@@ -1,5 +1,5 @@
 import type { Problem } from '../../../shared/contract/common';
-import type { FrozenReward, RunConfig, RunReward } from '../../../shared/contract/runs';
+import type { FrozenReward, RoleModel, RunConfig, RunReward } from '../../../shared/contract/runs';
 import type { CommonParams, Needs } from '../../../shared/algorithms';
 import { AtelierError, pathOf } from '../../../shared/rpc';
 import type { UsableAlgorithm } from '../train';
@@ -15,6 +15,8 @@ export interface Checked {
   needs: Needs;
   model: UsableModel;
   rewards: FrozenReward[];
+  /** Where the algorithm learns from one. */
+  teacher: RoleModel | null;
 }
 
 /** What is wrong with a configuration, by field; `checked` where nothing stops it. */
@@ -57,6 +59,18 @@ export async function checkConfig(
       'Choose "As stored".',
     );
   }
+  const teacher = needs.roles.includes('teacher') ? config.teacher : null;
+  if (needs.roles.includes('teacher')) {
+    if (!config.teacher)
+      fault(
+        'teacher',
+        `${algorithm.label} needs a teacher.`,
+        'Choose a model, or what a run has taught one.',
+      );
+    else if (config.teacher.model === config.model && config.teacher.adapter === null)
+      fault('teacher', 'The teacher is the model itself: there is nothing to learn.', 'Choose another.');
+    else await attempt('teacher', () => sources.model(config.teacher!.model));
+  }
   if (needs.data !== 'rollouts' && (needs.maxTokens ?? 0) > model.contextLength) {
     problems.push({
       level: 'warning',
@@ -75,7 +89,7 @@ export async function checkConfig(
     problems,
     checked: problems.some((p) => p.level === 'error')
       ? null
-      : { algorithm, own: found.own, params, needs, model, rewards },
+      : { algorithm, own: found.own, params, needs, model, rewards, teacher },
   };
 }
 

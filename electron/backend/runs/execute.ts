@@ -10,9 +10,14 @@ import { tellOfRows } from './left-out';
 import { chooseMicroTokens, identity, prepareData, type PreparedData } from './prepare';
 import type { Live, RunEntry } from './run-entry';
 import type { RunsOptions } from './options';
+import { openTeacher, type AdapterFolder } from './teacher';
 
 /** Takes a run from the queue to its end. Settles when its store is closed; a failure is the run's status. */
-export async function execute(entry: RunEntry, options: RunsOptions): Promise<void> {
+export async function execute(
+  entry: RunEntry,
+  options: RunsOptions,
+  adapterFolder: AdapterFolder,
+): Promise<void> {
   const store = RunStore.open(entry.folder);
   let end!: () => void;
   const live: Live = {
@@ -24,7 +29,7 @@ export async function execute(entry: RunEntry, options: RunsOptions): Promise<vo
   store.onChange(() => entry.changed());
   entry.live = live;
   try {
-    const outcome = await work(entry, live, options);
+    const outcome = await work(entry, live, options, adapterFolder);
     if (outcome === 'closed') store.setStatus('interrupted', 'Atelier was closed.');
   } catch (error) {
     fail(entry, store, options, error);
@@ -35,7 +40,7 @@ export async function execute(entry: RunEntry, options: RunsOptions): Promise<vo
   }
 }
 
-async function work(entry: RunEntry, live: Live, options: RunsOptions) {
+async function work(entry: RunEntry, live: Live, options: RunsOptions, adapterFolder: AdapterFolder) {
   const { sources, engineHost, settings } = options;
   const record = entry.readable;
   const { config } = record;
@@ -70,11 +75,16 @@ async function work(entry: RunEntry, live: Live, options: RunsOptions) {
   );
   if (typeof prepared === 'string') return prepared;
   let lease: Awaited<ReturnType<typeof engineHost.acquire>> | null = null;
+  let teacher: Awaited<ReturnType<typeof openTeacher>> | null = null;
   try {
     lease = await engineHost.acquire(checked.model.path, checked.model.bytes, checked.params.baseWeights);
     const engine = await engineHost.engine();
     if (store.lastStep() === 0) tellOfRows(store, prepared, (performance.now() - start) / 1000);
     await entry.setSteps(await checked.algorithm.steps(checked.params, prepared.usable));
+    if (checked.teacher) {
+      const from = { sources, engineHost, engine, adapterFolder };
+      teacher = await openTeacher(checked.teacher, checked.model, prepared.data, from);
+    }
     return await train({
       folder: entry.folder,
       config,
@@ -84,11 +94,12 @@ async function work(entry: RunEntry, live: Live, options: RunsOptions) {
       model: lease.model,
       text: checked.model.text,
       data: prepared.data,
+      teacher: teacher?.role ?? null,
       rewards: await scorersOf(checked.rewards, sources),
       store,
       control,
       belongsTo: identity(checked, config.params, prepared),
-      describeAdapter: (folder, { modules, saved }) =>
+      describeAdapter: (folder, { modules, saved, scalarHead }) =>
         writeAdapterConfig(folder, {
           base: checked.model.name,
           rank: checked.params.loraRank,
@@ -96,12 +107,14 @@ async function work(entry: RunEntry, live: Live, options: RunsOptions) {
           rslora: checked.params.rsLora,
           modules,
           saved,
+          scalarHead,
         }),
       microTokens: await chooseMicroTokens(engine, lease.model),
       settings: settings.values,
       onProgress,
     });
   } finally {
+    await teacher?.release();
     lease?.release();
     prepared.close();
   }

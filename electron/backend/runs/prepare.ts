@@ -151,6 +151,7 @@ export function identity(
     data: data.hash,
     reward: rewardsIdentity(checked.rewards, hash),
     ...(checked.own ? { algorithm: hash(checked.own.code) } : {}),
+    ...(checked.teacher && { teacher: hash(JSON.stringify(checked.teacher)) }),
     settings: hash(JSON.stringify(Object.entries(params).sort(([a], [b]) => (a < b ? -1 : 1)))),
   };
 }

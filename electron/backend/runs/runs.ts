@@ -17,6 +17,7 @@ import {
 } from '../store';
 import { checkConfig, type Checked } from './check-config';
 import { execute } from './execute';
+import type { AdapterFolder } from './teacher';
 import { prepareData } from './prepare';
 import { RunEntry } from './run-entry';
 import type { RunsOptions } from './options';
@@ -274,7 +275,8 @@ export class Runs {
     }
     this.#active = entry;
     this.options.onWorking?.(entry.record!.name);
-    void execute(entry, this.options).finally(() => {
+    const adapterFolder: AdapterFolder = (run, step) => this.get(run).checkpointFolder(step, 'hashes');
+    void execute(entry, this.options, adapterFolder).finally(() => {
       this.#active = null;
       this.#pump();
     });

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { readdir, readFile, stat } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join, relative, sep } from 'node:path';
 import { z } from 'zod';
 import { AtelierError } from '../../../shared/rpc';
 import { checkRoom, files, sha256, type Files } from './files';
@@ -55,6 +55,8 @@ export async function writeCheckpoint(
     const text = JSON.stringify(manifest, null, 2);
     await using.write(join(temporary, 'manifest.json'), text);
     await using.sync(join(temporary, 'manifest.json'));
+    const inside = new Set(manifest.files.map(({ name }) => dirname(name)).filter((name) => name !== '.'));
+    for (const name of inside) await using.sync(join(temporary, name));
     await using.sync(temporary);
     // of a run that died between this rename and the row: never committed, so nothing refers to it
     await using.remove(join(parent, name));
@@ -70,7 +72,11 @@ export async function writeCheckpoint(
 }
 
 async function describe(folder: string, request: CheckpointRequest): Promise<Manifest> {
-  const names = (await readdir(folder)).sort();
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
+  const names = entries
+    .filter((entry) => entry.isFile())
+    .map((entry) => relative(folder, join(entry.parentPath, entry.name)).split(sep).join('/'))
+    .sort();
   const list: Manifest['files'] = [];
   for (const name of names) {
     const path = join(folder, name);

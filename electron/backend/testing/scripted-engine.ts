@@ -159,7 +159,10 @@ export function scriptedEngine(options: ScriptedOptions = {}): ScriptedEngine {
     async score(request) {
       const targets = request.rows.lengths.reduce((sum, n) => sum + n - 1, 0);
       const skill = weights(request.adapter)[0]!;
-      return { logp: new Float32Array(targets).fill(-1 / (1 + Math.exp(skill))) };
+      return {
+        logp: new Float32Array(targets).fill(-1 / (1 + Math.exp(skill))),
+        ...(request.value && { value: new Float32Array(targets).fill(weights(request.adapter)[1]!) }),
+      };
     },
     async logits(request) {
       const own = weights(request.adapter);

@@ -7,9 +7,10 @@ import type { PromptRow, RowList } from '../datasets';
 import type { Sample, TrainJob } from './job';
 import type { ProgressMeter } from './progress';
 import type { Plan } from './plan';
+import type { Policy } from './policy';
 import { draw } from './random';
 import { scoreAnswers } from './score-answers';
-import { addLogps, scoreRows } from './score-rows';
+import { addLogps, scoreRows, valueRows } from './score-rows';
 import { firstTarget, onAnswer, sampledTrainRow, wholeRow } from './train-row';
 
 interface Round {
@@ -22,7 +23,7 @@ interface Round {
 export async function gatherRollouts(
   job: TrainJob,
   plan: Plan,
-  adapter: AdapterId,
+  { adapter, critic }: Pick<Policy, 'adapter' | 'critic'>,
   step: number,
   meter: ProgressMeter,
   signal: AbortSignal,
@@ -32,28 +33,25 @@ export async function gatherRollouts(
   const rounds: Round[] = [];
   let answers: Answer[] = [];
   let judgement!: Judgement;
-  let reference: Float32Array[] | undefined;
+  let others: OtherRoles = {};
   for (let round = 0; round <= (needs.resample ?? 0); round++) {
     const chosen = round === 0 ? plan.order.step(step) : plan.order.extra(step, round);
     if (chosen.length === 0) break;
     const prompts = chosen.map((k) => rows.at(k)!);
     rounds.push(await sampleRound(job, needs, adapter, { step, round }, prompts, meter, signal));
     answers = rounds.flatMap((r) => r.answers);
-    reference = needs.judgesReference
-      ? (await scoreRows(job, null, answers.map(wholeRow), needs.temperature ?? 1, signal)).map((logp, k) =>
-          logp.slice(firstTarget(answers[k]!)),
-        )
-      : undefined;
-    judgement = await judge(job, answers, reference);
+    others = await otherRoles(job, needs, critic, answers, signal);
+    judgement = await judge(job, answers, others);
     if (!needs.resample || contrasts(answers, judgement).size >= needs.prompts) break;
   }
   const sampled = answers;
   const sampledGroups = new Set(sampled.map(({ group }) => group)).size;
   if (sampledGroups > needs.prompts) {
     const kept = keptGroups(answers, judgement, needs.prompts);
-    reference = reference?.filter((_, k) => kept.has(answers[k]!.group));
+    const those = <X>(values: X[] | undefined) => values?.filter((_, k) => kept.has(answers[k]!.group));
+    others = { refLogp: those(others.refLogp), value: those(others.value) };
     answers = answers.filter(({ group }) => kept.has(group));
-    judgement = await judge(job, answers, reference);
+    judgement = await judge(job, answers, others);
   }
 
   const kept = answers.flatMap((answer, k) => {
@@ -66,7 +64,12 @@ export async function gatherRollouts(
       learns: judgement.learns[k]!,
       advantage: judgement.advantage[k]!,
     });
-    if (reference) row.values['refLogp'] = onAnswer(answer, reference[k]!);
+    for (const [name, values] of [
+      ['refLogp', others.refLogp],
+      ['oldValue', others.value],
+      ['returns', judgement.returns],
+    ] as const)
+      if (values) row.values[name] = onAnswer(answer, values[k]!);
     return [row];
   });
   await addLogps(job, plan.program, needs, adapter, kept, signal);
@@ -156,10 +159,30 @@ async function sampleRound(
   };
 }
 
+/** What other roles than the policy say of each answer, by token. */
+type OtherRoles = Partial<Record<'refLogp' | 'value', Float32Array[] | undefined>>;
+
+async function otherRoles(
+  job: TrainJob,
+  needs: Needs,
+  critic: Policy['critic'],
+  answers: Answer[],
+  signal: AbortSignal,
+): Promise<OtherRoles> {
+  const rows = answers.map(wholeRow);
+  const ofAnswers = (all: Float32Array[]) => all.map((one, k) => one.slice(firstTarget(answers[k]!)));
+  return {
+    ...(needs.judgesReference && {
+      refLogp: ofAnswers(await scoreRows(job, null, rows, needs.temperature ?? 1, signal)),
+    }),
+    ...(critic && { value: ofAnswers(await valueRows(job, critic.adapter, rows, signal)) }),
+  };
+}
+
 async function judge(
   job: TrainJob,
   answers: Answer[],
-  refLogp: Float32Array[] | undefined,
+  { refLogp, value }: OtherRoles,
 ): Promise<Judgement> {
   return job.algorithm.advantages!(
     {
@@ -168,7 +191,8 @@ async function judge(
       truncated: answers.map(({ finish }) => finish === 'length'),
       length: answers.map(({ ids }) => ids.length),
       samplerLogp: answers.map(({ logprob }) => logprob),
-      ...(refLogp ? { refLogp } : {}),
+      ...(refLogp && { refLogp }),
+      ...(value && { value }),
     },
     job.params,
   );

@@ -40,7 +40,7 @@ async function rollouts(run: TrainJob, step = 1) {
     targetModules: [],
     seed: 0,
   });
-  return gatherRollouts(run, await planOf(run), id, step, meter, forever);
+  return gatherRollouts(run, await planOf(run), { adapter: id, critic: null }, step, meter, forever);
 }
 
 /** Every other prompt has answers of different worth. */

@@ -3,7 +3,7 @@ import type { Needs } from '../../../shared/algorithms';
 import type { Example } from '../datasets';
 import type { TrainJob } from './job';
 import type { ProgressMeter } from './progress';
-import { scoreRows } from './score-rows';
+import { scoreOfRows, scoreRows } from './score-rows';
 
 const ROWS_AT_ONCE = 64;
 
@@ -28,6 +28,7 @@ export async function heldOutRows(
 ): Promise<Record<string, number>> {
   const { data } = job;
   const score = likelihoods(job, step, meter, signal);
+  const scores = (rows: Int32Array[]) => scoreOfRows(job, adapter, rows, signal);
   if (data.kind === 'examples') {
     const all = await score(adapter, data.heldOut);
     return { 'held_out/nll': -total(all, 'sum') / total(all, 'tokens') };
@@ -38,19 +39,26 @@ export async function heldOutRows(
     const base = await score(null, rows);
     return ours.map(({ sum }, k) => sum - base[k]!.sum);
   };
+  if (data.kind === 'pairs' && needs.scalarHead) {
+    const better = await scores(data.heldOut.map(({ chosen }) => chosen.ids));
+    const worse = await scores(data.heldOut.map(({ rejected }) => rejected.ids));
+    return compared(Array.from(better), Array.from(worse));
+  }
   if (data.kind === 'pairs') {
     const better = await worth(data.heldOut.map(({ chosen }) => chosen));
     const worse = await worth(data.heldOut.map(({ rejected }) => rejected));
-    return {
-      'held_out/accuracy': mean(better.map((x, k) => (x === worse[k]! ? 0.5 : x > worse[k]! ? 1 : 0))),
-      'held_out/margin': mean(better.map((x, k) => x - worse[k]!)),
-    };
+    return compared(better, worse);
   }
   if (data.kind !== 'rated') throw new Error(`no held-out measure on rows for ${data.kind}`);
   const all = await worth(data.heldOut);
   const of = (good: boolean) => mean(all.filter((_, k) => data.heldOut[k]!.good === good));
   return { 'held_out/margin': of(true) - of(false) };
 }
+
+const compared = (better: number[], worse: number[]) => ({
+  'held_out/accuracy': mean(better.map((x, k) => (x === worse[k]! ? 0.5 : x > worse[k]! ? 1 : 0))),
+  'held_out/margin': mean(better.map((x, k) => x - worse[k]!)),
+});
 
 const likelihoods =
   (job: TrainJob, step: number, meter: ProgressMeter, signal: AbortSignal) =>

@@ -1,4 +1,4 @@
-import type { AdapterInfo, Engine, ModelInfo } from '../../../native/face';
+import type { AdapterId, AdapterInfo, Engine, ModelId, ModelInfo } from '../../../native/face';
 import type { RewardStatus } from '../../../shared/contract/rewards';
 import type { Component, Progress, RunConfig } from '../../../shared/contract/runs';
 import type { Algorithm, CommonParams, DataKind, Judgement, Rollouts } from '../../../shared/algorithms';
@@ -75,8 +75,10 @@ export interface TrainJob {
   control: RunControl;
   /** Hashes of what a checkpoint belongs to. */
   belongsTo: Record<string, string>;
+  /** Whom the policy learns from; null where the algorithm has no teacher. */
+  teacher: { model: ModelId; adapter: AdapterId | null } | null;
   /** Writes adapter_config.json into a checkpoint's folder. */
-  describeAdapter(folder: string, adapter: Pick<AdapterInfo, 'modules' | 'saved'>): Promise<void>;
+  describeAdapter(folder: string, adapter: Pick<AdapterInfo, 'modules' | 'saved' | 'scalarHead'>): Promise<void>;
   /** Padded tokens forwarded and differentiated at once at most. */
   microTokens: number;
   settings: { storeTokens: boolean; keepCheckpoints: number };

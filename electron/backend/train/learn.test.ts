@@ -38,6 +38,7 @@ it('divides by the tokens of the updates that are made, where groups were left o
   const rows = [row(0, 3), row(0, 5), row(2, 4)];
   const meter = new ProgressMeter(10, () => undefined);
   const { policy } = grpo.losses(params);
-  await learn(job, grpo.needs(params), policy, 1 as OptimizerId, 1, 10, rows, meter);
+  const trained = { program: policy, optimizer: 1 as OptimizerId, learningRate: 1 };
+  await learn(job, grpo.needs(params), trained, 1, 10, rows, meter);
   expect(requests.map(({ inputs }) => inputs['meanStepTokens']![0])).toEqual([6, 6]);
 });

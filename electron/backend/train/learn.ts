@@ -17,18 +17,32 @@ export interface Learnt {
   moves: number;
 }
 
+/** What one role's updates are made with. */
+export interface Trained {
+  program: LossProgram;
+  optimizer: OptimizerId;
+  /** Before the schedule. */
+  learningRate: number;
+}
+
+export const nothingLearnt = (rows: readonly TrainRow[]): Learnt => ({
+  metrics: { 'train/tokens': lossTokens(rows) },
+  first: {},
+  refused: 0,
+  moves: 0,
+});
+
 /** A step's updates. Not interruptible: half a step cannot be taken back. */
 export async function learn(
   job: TrainJob,
   needs: Needs,
-  program: LossProgram,
-  optimizer: OptimizerId,
+  { program, optimizer, learningRate: rate }: Trained,
   step: number,
   steps: number,
   rows: TrainRow[],
   meter: ProgressMeter,
 ): Promise<Learnt> {
-  if (rows.length === 0) return { metrics: { 'train/tokens': 0 }, first: {}, refused: 0, moves: 0 };
+  if (rows.length === 0) return nothingLearnt(rows);
   const { params } = job;
   const perStep = needs.minibatches * needs.passes;
   const plan = {
@@ -45,12 +59,12 @@ export async function learn(
   for (let pass = 0; pass < needs.passes; pass++) {
     for (const [k, part] of parts.entries()) {
       meter.phase('train', step, pass * parts.length + k, needs.passes * parts.length);
-      learningRate =
-        params.learningRate * learningRateFactor(plan, (step - 1) * perStep + pass * needs.minibatches + k);
+      learningRate = rate * learningRateFactor(plan, (step - 1) * perStep + pass * needs.minibatches + k);
       const result = await job.engine.step({
         optimizer,
         ...buildBatch(part, program, tokens / parts.length, params),
         program: text,
+        ...(job.teacher && { teacher: job.teacher }),
         temperature: needs.temperature ?? 1,
         learningRate,
         maxGradNorm: params.maxGradNorm > 0 ? params.maxGradNorm : null,

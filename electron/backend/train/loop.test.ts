@@ -149,6 +149,30 @@ describe('a run that ended in the middle', () => {
     expect(seqs).toEqual([...new Set(seqs)].sort((a, b) => a - b));
   });
 
+  it('with a critic goes on with it and its optimiser, bit for bit', async () => {
+    const ppo = () => ({ algorithm: algorithmByKey('ppo')! });
+    const settings = { steps: 10, prompts: 4, groupSize: 4, criticWarmup: 2, criticLearningRate: 0.1 };
+    const whole = make(settings, ppo());
+    expect(await train(whole)).toBe('completed');
+    const { metrics } = steps(whole.store)[0] as { metrics: Record<string, number> };
+    expect(metrics['critic/loss']).toBeTypeOf('number');
+    // two steps of the critic alone, then both, twice over each step's answers
+    expect(whole.engine.calls.step).toBe(2 * 2 + 8 * 4);
+    const folder = tempFolder();
+    const first = job(settings, { ...ppo(), folder });
+    void when(first.store, () => first.store.lastStep() >= 6).then(() => first.control.want('close'));
+    expect(await train(first)).toBe('closed');
+    first.store.close();
+    expect((await first.engine.stats()).adapters).toBe(0);
+    const second = make(settings, { ...ppo(), folder });
+    expect(await train(second)).toBe('completed');
+    const critic = (of: string) =>
+      readFileSync(join(of, 'checkpoints/step-00000010/critic/adapter_model.safetensors'), 'utf8');
+    expect(adapterOf(folder, 10)).toBe(adapterOf(whole.folder, 10));
+    expect(critic(folder)).toBe(critic(whole.folder));
+    expect(steps(second.store).map(learning)).toEqual(steps(whole.store).map(learning));
+  });
+
   it('differs when its optimiser starts from zero', async () => {
     const folder = tempFolder();
     await dieAfter(4, folder);

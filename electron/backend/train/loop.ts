@@ -3,12 +3,14 @@ import type { RowList } from '../datasets';
 import type { FinishedStep } from '../store';
 import { evaluate } from './evaluate';
 import { gatherPairs, gatherRated } from './gather-rated';
-import { exampleRows, fromDataset, type Gathered } from './gathered';
+import type { Gathered } from './gathered';
 import { gatherRollouts } from './gather-rollouts';
 import { Health, heldOutFinding, type Finding } from './health';
 import { Interrupted, interruptible } from './interrupt';
 import type { TrainJob } from './job';
-import { learn, type Learnt } from './learn';
+import { learn, nothingLearnt, type Learnt, type Trained } from './learn';
+import type { TrainRow } from './batch';
+import { gatherExamples } from './gather-examples';
 import { planOf, type Plan } from './plan';
 import {
   checkCheckpointRoom,
@@ -73,7 +75,7 @@ class Training {
     const before = store.lastStep();
     const held = store.heldStep();
     const plan = await planOf(job);
-    const policy = await openPolicy(job);
+    const policy = await openPolicy(job, plan.needs);
     store.rewindTo(policy.step);
     for (const step of policy.passed) {
       store.addEvent({
@@ -175,20 +177,12 @@ class Training {
     const rewards = this.#health.rewards(step, gathered);
     const pause = rewards.find(({ act }) => act === 'pause');
     if (pause) return this.#holdBack(step, gathered, rewards, pause);
-    const learnt = await learn(
-      job,
-      plan.needs,
-      plan.program,
-      policy.optimizer,
-      step,
-      plan.steps,
-      gathered.rows,
-      this.#meter,
-    );
+    const { learnt, critic } = await this.#learn(step, gathered.rows);
     const seconds = (performance.now() - start) / 1000;
     const metrics: Record<string, number> = {
       ...gathered.metrics,
       ...learnt.metrics,
+      ...critic,
       'perf/step_seconds': seconds,
     };
     const findings = [...rewards, ...(await this.#examine(step, gathered, metrics, learnt))];
@@ -210,6 +204,32 @@ class Training {
       metrics['perf/rollout_tokens_per_s'] ?? metrics['perf/train_tokens_per_s'] ?? NaN,
     );
     if (step % job.config.checkpointEvery === 0) await this.#checkpoint();
+  }
+
+  /** The critic first: so it is a little ahead of the policy that it advises. In its warm-up it learns alone. */
+  async #learn(step: number, rows: TrainRow[]): Promise<{ learnt: Learnt; critic: Record<string, number> }> {
+    const { job, policy, plan } = this;
+    const { needs, steps, program } = plan;
+    const update = (trained: Trained) => learn(job, needs, trained, step, steps, rows, this.#meter);
+    const critic: Record<string, number> = {};
+    let refused = 0;
+    if (needs.critic && plan.critic && policy.critic) {
+      const { learningRate } = needs.critic;
+      const { optimizer } = policy.critic;
+      const own = await update({ program: plan.critic, optimizer, learningRate });
+      for (const [key, value] of Object.entries(own.metrics)) {
+        if (key.startsWith('critic/')) critic[key] = value;
+        else if (key === 'train/loss' || key === 'train/grad_norm')
+          critic[key.replace('train', 'critic')] = value;
+      }
+      refused = own.refused;
+      if (step <= needs.critic.warmupSteps) {
+        return { learnt: { ...nothingLearnt(rows), refused }, critic };
+      }
+    }
+    const { optimizer } = policy;
+    const learnt = await update({ program, optimizer, learningRate: job.params.learningRate });
+    return { learnt: { ...learnt, refused: learnt.refused + refused }, critic };
   }
 
   /** Asks before a step is learnt whose rewards are in doubt. Its answers can be read meanwhile; it comes again. */
@@ -248,12 +268,12 @@ class Training {
   #gather(step: number, signal: AbortSignal): Promise<Gathered> {
     const { job, plan, policy } = this;
     const { data } = job;
-    if (data.kind === 'rollouts') return gatherRollouts(job, plan, policy.adapter, step, this.#meter, signal);
+    if (data.kind === 'rollouts') return gatherRollouts(job, plan, policy, step, this.#meter, signal);
     const chosen = plan.order.step(step);
     const pick = <Row>(rows: RowList<Row>): Row[] => chosen.map((k) => rows.at(k)!);
     if (data.kind === 'pairs') return gatherPairs(job, plan, policy.adapter, pick(data.rows), signal);
     if (data.kind === 'rated') return gatherRated(job, plan, policy.adapter, pick(data.rows), signal);
-    return Promise.resolve(fromDataset(exampleRows(pick(data.rows))));
+    return gatherExamples(job, plan, policy.adapter, step, pick(data.rows), this.#meter, signal);
   }
 
   async #examine(

@@ -7,16 +7,20 @@ export interface Plan {
   needs: Needs;
   steps: number;
   program: LossProgram;
+  /** Where the algorithm trains one. */
+  critic: LossProgram | null;
   order: DataOrder;
 }
 
 /** What the algorithm makes of the run's settings and data. */
 export async function planOf({ algorithm, params, data, config }: TrainJob): Promise<Plan> {
   const needs = algorithm.needs(params);
+  const { policy, critic } = algorithm.losses(params);
   return {
     needs,
     steps: await algorithm.steps(params, data.rows.length),
-    program: algorithm.losses(params).policy,
+    program: policy,
+    critic: critic ?? null,
     order: new DataOrder(
       data.rows.length,
       needs.prompts,

@@ -1,63 +1,95 @@
-import { readFile, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import type { AdapterId, AdapterInfo, OptimizerId } from '../../../native/face';
-import { ADAMW, LORA_TARGETS, SAVED_MODULES } from '../../../shared/algorithms';
+import { ADAMW, LORA_TARGETS, SAVED_MODULES, type Needs } from '../../../shared/algorithms';
 import { AtelierError } from '../../../shared/rpc';
 import { checkRoom, latestCheckpoint, readManifest, writeCheckpoint } from '../store';
 import { sequencesOf } from '../datasets';
 import type { TrainJob } from './job';
 import { draw } from './random';
 
-/** What is trained, and how far it has come. */
-export interface Policy {
+/** An adapter and its optimiser. */
+export interface TrainedAdapter extends Pick<
+  AdapterInfo,
+  'modules' | 'saved' | 'parameters' | 'scalarHead'
+> {
   adapter: AdapterId;
-  parameters: number;
-  description: Pick<AdapterInfo, 'modules' | 'saved'>;
   optimizer: OptimizerId;
+}
+
+/** What is trained, and how far it has come. */
+export interface Policy extends TrainedAdapter {
+  critic: TrainedAdapter | null;
   /** Steps done. */
   step: number;
   /** Damaged checkpoints that were passed over. */
   passed: number[];
 }
 
+/** Of a checkpoint: what belongs to the critic. */
+const CRITIC = 'critic';
+
 /** Everything else a step depends on is a function of the configuration and the step. */
 const State = z.object({ format: z.literal(1), step: z.number().int() });
 
-/** A new adapter, or the one of the newest whole checkpoint with its optimiser. */
-export async function openPolicy(job: TrainJob): Promise<Policy> {
-  const { engine, model, params } = job;
+/** New adapters, or those of the newest whole checkpoint with their optimisers. */
+export async function openPolicy(job: TrainJob, needs: Needs): Promise<Policy> {
   const latest = await latestCheckpoint(job.folder, job.store);
   if (latest.checkpoint) await checkBelongs(job, latest.folder);
-  const info = latest.checkpoint
-    ? await engine.loadAdapter(model.id, latest.folder)
+  const from = latest.checkpoint ? latest.folder : null;
+  const opened: TrainedAdapter[] = [];
+  try {
+    opened.push(await openAdapter(job, from, { stream: 'lora', scalarHead: needs.scalarHead ?? false }));
+    if (needs.critic)
+      opened.push(await openAdapter(job, from && join(from, CRITIC), { stream: 'critic', scalarHead: true }));
+    const [policy, critic = null] = opened;
+    const state = from ? State.parse(JSON.parse(await readFile(join(from, 'state.json'), 'utf8'))) : null;
+    return { ...policy!, critic, step: state?.step ?? 0, passed: latest.passed };
+  } catch (error) {
+    for (const one of opened) await closeAdapter(job, one);
+    throw error;
+  }
+}
+
+async function openAdapter(
+  { engine, model, params, config }: TrainJob,
+  folder: string | null,
+  made: { stream: 'lora' | 'critic'; scalarHead: boolean },
+): Promise<TrainedAdapter> {
+  const { id: adapter, ...info } = folder
+    ? await engine.loadAdapter(model.id, folder)
     : await engine.createAdapter(model.id, {
         rank: params.loraRank,
         alpha: params.loraAlpha,
         targetModules: LORA_TARGETS[params.loraTargets],
         rslora: params.rsLora,
-        dora: params.dora,
-        modulesToSave: SAVED_MODULES[params.savedModules],
-        seed: draw(job.config.seed, 'lora', 0),
+        ...(made.stream === 'lora' && {
+          dora: params.dora,
+          modulesToSave: SAVED_MODULES[params.savedModules],
+        }),
+        seed: draw(config.seed, made.stream, 0),
+        ...(made.scalarHead && { scalarHead: true }),
       });
-  const { id: adapter, parameters } = info;
   let optimizer: OptimizerId | undefined;
   try {
     optimizer = await engine.createOptimizer(
       { kind: 'adapter', adapter },
       { kind: 'adamw', ...ADAMW, weightDecay: params.weightDecay },
     );
-    const policy = { adapter, parameters, description: info, optimizer, step: 0, passed: latest.passed };
-    if (!latest.checkpoint) return policy;
-    await engine.loadOptimizer(optimizer, join(latest.folder, 'optimizer.safetensors'));
-    const state = State.parse(JSON.parse(await readFile(join(latest.folder, 'state.json'), 'utf8')));
-    return { ...policy, step: state.step };
+    if (folder) await engine.loadOptimizer(optimizer, join(folder, 'optimizer.safetensors'));
+    return { ...info, adapter, optimizer };
   } catch (error) {
     // The engine outlives the run: what it holds for one that does not start would stay.
     if (optimizer !== undefined) await engine.freeOptimizer(optimizer);
     await engine.unloadAdapter(adapter);
     throw error;
   }
+}
+
+async function closeAdapter({ engine }: TrainJob, { adapter, optimizer }: TrainedAdapter): Promise<void> {
+  await engine.freeOptimizer(optimizer);
+  await engine.unloadAdapter(adapter);
 }
 
 async function checkBelongs(job: TrainJob, folder: string): Promise<void> {
@@ -72,7 +104,8 @@ async function checkBelongs(job: TrainJob, folder: string): Promise<void> {
 }
 
 /** Adapter and two moments, f32. */
-const checkpointBytes = ({ parameters }: Policy) => parameters * 4 * 3 + 1024 * 1024;
+const checkpointBytes = ({ parameters, critic }: Policy) =>
+  (parameters + (critic?.parameters ?? 0)) * 4 * 3 + 1024 * 1024;
 
 /** @throws AtelierError disk_full where no checkpoint would have room */
 export async function checkCheckpointRoom(job: TrainJob, policy: Policy): Promise<void> {
@@ -85,9 +118,9 @@ export async function checkCheckpointRoom(job: TrainJob, policy: Policy): Promis
  */
 export async function saveCheckpoint(job: TrainJob, policy: Policy, reward: number | null): Promise<void> {
   const { engine } = job;
-  const broken = (await engine.adapterNorms(policy.adapter)).find(
-    ({ maxA, maxB }) => !Number.isFinite(maxA) || !Number.isFinite(maxB),
-  );
+  const trained = [policy, ...(policy.critic ? [policy.critic] : [])];
+  const norms = await Promise.all(trained.map(({ adapter }) => engine.adapterNorms(adapter)));
+  const broken = norms.flat().find(({ maxA, maxB }) => !Number.isFinite(maxA) || !Number.isFinite(maxB));
   if (broken) {
     throw new AtelierError(
       'invalid_data',
@@ -102,13 +135,21 @@ export async function saveCheckpoint(job: TrainJob, policy: Policy, reward: numb
     expectedBytes: checkpointBytes(policy),
     keep: job.settings.keepCheckpoints,
     async fill(folder) {
-      await engine.saveAdapter(policy.adapter, join(folder, 'adapter_model.safetensors'));
-      await job.describeAdapter(folder, policy.description);
-      await engine.saveOptimizer(policy.optimizer, join(folder, 'optimizer.safetensors'));
+      await saveAdapter(job, policy, folder);
+      if (policy.critic) {
+        await mkdir(join(folder, CRITIC));
+        await saveAdapter(job, policy.critic, join(folder, CRITIC));
+      }
       const state: z.infer<typeof State> = { format: 1, step: policy.step };
       await writeFile(join(folder, 'state.json'), JSON.stringify(state));
     },
   });
+}
+
+async function saveAdapter(job: TrainJob, one: TrainedAdapter, folder: string): Promise<void> {
+  await job.engine.saveAdapter(one.adapter, join(folder, 'adapter_model.safetensors'));
+  await job.describeAdapter(folder, one);
+  await job.engine.saveOptimizer(one.optimizer, join(folder, 'optimizer.safetensors'));
 }
 
 /** The saved adapter must give the live one's logits, and must have moved. @throws AtelierError */
@@ -136,8 +177,12 @@ export async function proveSaved(job: TrainJob, policy: Policy): Promise<void> {
       ids: Int32Array.from(some.flatMap((ids) => Array.from(ids))),
       lengths: Int32Array.from(some, ({ length }) => length),
     };
-    const live = await engine.logits({ model: model.id, adapter: policy.adapter, rows, positions: 'last' });
-    const saved = await engine.logits({ model: model.id, adapter: reloaded.id, rows, positions: 'last' });
+    const computed = async (adapter: AdapterId) =>
+      policy.scalarHead
+        ? (await engine.score({ model: model.id, adapter, rows, logp: false, score: true })).score!
+        : engine.logits({ model: model.id, adapter, rows, positions: 'last' });
+    const live = await computed(policy.adapter);
+    const saved = await computed(reloaded.id);
     if (!live.every((value) => Number.isFinite(value))) {
       throw new AtelierError(
         'invalid_data',
@@ -158,6 +203,6 @@ export async function proveSaved(job: TrainJob, policy: Policy): Promise<void> {
 }
 
 export async function closePolicy(job: TrainJob, policy: Policy): Promise<void> {
-  await job.engine.freeOptimizer(policy.optimizer);
-  await job.engine.unloadAdapter(policy.adapter);
+  await closeAdapter(job, policy);
+  if (policy.critic) await closeAdapter(job, policy.critic);
 }

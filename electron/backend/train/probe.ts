@@ -153,6 +153,7 @@ async function sample(request: ProbeRequest, adapter: AdapterId, signal: AbortSi
       length: lengths,
       samplerLogp: full.rows.map((row) => row.logprob),
       refLogp: full.rows.map((row) => row.logprob),
+      value: full.rows.map((row) => new Float32Array(row.ids.length)),
     },
     request.params,
   );
@@ -237,6 +238,8 @@ async function trainSome(
         optimizer,
         ...buildBatch(withStandIns(taken, program), program, lossTokens(taken), params),
         program: JSON.stringify(program),
+        // whoever the teacher is, the student stands in for it
+        ...(needs.roles.includes('teacher') && { teacher: { model: request.model.id, adapter: null } }),
         temperature: needs.temperature ?? 1,
         learningRate: 0,
         maxGradNorm: null,

@@ -1,5 +1,15 @@
 /** What randomness is for. Part of a run's meaning: never renumber. */
-const streams = { lora: 1, shuffle: 2, rollout: 3, heldOut: 4, reward: 5, resample: 6, split: 7 } as const;
+const streams = {
+  lora: 1,
+  shuffle: 2,
+  rollout: 3,
+  heldOut: 4,
+  reward: 5,
+  resample: 6,
+  split: 7,
+  critic: 8,
+  onPolicy: 9,
+} as const;
 export type Stream = keyof typeof streams;
 
 /**

@@ -1,33 +1,69 @@
-import type { AdapterId } from '../../../native/face';
+import type { AdapterId, ScoreRequest } from '../../../native/face';
 import type { Needs } from '../../../shared/algorithms';
 import type { LossProgram } from '../../../shared/program';
 import type { TrainRow } from './batch';
 import type { TrainJob } from './job';
 
+type Scored = Pick<TrainJob, 'engine' | 'model' | 'microTokens'>;
+
 /** [T] of each row: log-probabilities of its tokens, at the trainer's temperature. `adapter` null: the base model. */
 export async function scoreRows(
-  job: Pick<TrainJob, 'engine' | 'model' | 'microTokens'>,
+  job: Scored,
   adapter: AdapterId | null,
   rows: readonly Int32Array[],
   temperature: number,
   signal: AbortSignal,
 ): Promise<Float32Array[]> {
   if (rows.length === 0) return [];
-  const { logp } = await job.engine.score(
+  return byRow((await score(job, adapter, rows, { temperature }, signal)).logp, rows);
+}
+
+/** [T] of each row: the critic's value before each of its tokens. */
+export async function valueRows(
+  job: Scored,
+  critic: AdapterId,
+  rows: readonly Int32Array[],
+  signal: AbortSignal,
+): Promise<Float32Array[]> {
+  if (rows.length === 0) return [];
+  return byRow((await score(job, critic, rows, { logp: false, value: true }, signal)).value!, rows);
+}
+
+/** One number a row: the score of its adapter's (or its model's) scalar head. */
+export async function scoreOfRows(
+  job: Scored,
+  adapter: AdapterId | null,
+  rows: readonly Int32Array[],
+  signal: AbortSignal,
+): Promise<Float32Array> {
+  if (rows.length === 0) return new Float32Array();
+  return (await score(job, adapter, rows, { logp: false, score: true }, signal)).score!;
+}
+
+const score = (
+  { engine, model, microTokens }: Scored,
+  adapter: AdapterId | null,
+  rows: readonly Int32Array[],
+  what: Pick<ScoreRequest, 'temperature' | 'logp' | 'value' | 'score'>,
+  signal: AbortSignal,
+) =>
+  engine.score(
     {
-      model: job.model.id,
+      model: model.id,
       adapter,
       rows: {
         ids: Int32Array.from(rows.flatMap((ids) => Array.from(ids))),
         lengths: Int32Array.from(rows, ({ length }) => length),
       },
-      temperature,
-      microTokens: job.microTokens,
+      microTokens,
+      ...what,
     },
     { signal },
   );
+
+function byRow(all: Float32Array, rows: readonly Int32Array[]): Float32Array[] {
   let offset = 0;
-  return rows.map(({ length }) => logp.slice(offset, (offset += length - 1)));
+  return rows.map(({ length }) => all.slice(offset, (offset += length - 1)));
 }
 
 /** Forwards without gradient that each of a step's rows costs before it is learnt: `addLogps` and gather-rated.ts. */
@@ -36,6 +72,7 @@ export function extraForwards(needs: Needs, { inputs }: LossProgram): number {
   return (
     (needs.judgesReference || asks('refLogp') ? 1 : 0) +
     (asks('oldLogp') ? 1 : 0) +
+    (needs.critic ? 1 : 0) +
     (asks('mismatchedLogRatio') ? 2 : 0)
   );
 }

@@ -76,6 +76,7 @@ export function job(
     rewards: rewarded(exactSum),
     store: more.store ?? RunStore.open(folder),
     control: new RunControl(),
+    teacher: null,
     belongsTo: { model: 'm', reward: 'exact' },
     describeAdapter: (to) => Promise.resolve(writeFileSync(join(to, 'adapter_config.json'), '{}')),
     microTokens: 4096,

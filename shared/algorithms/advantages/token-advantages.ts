@@ -7,6 +7,7 @@ export interface TokenRow {
 /**
  * Generalised advantage estimation (Schulman et al. 2016). Tokens outside the mask (tool output) are stepped over.
  * As verl 0.9.1 compute_gae_advantage_return, before whitening. Entries outside the mask carry no meaning.
+ * @throws RangeError where there is not one value per reward
  */
 export function generalisedAdvantages(
   { reward, mask }: TokenRow,
@@ -14,6 +15,10 @@ export function generalisedAdvantages(
   gamma: number,
   lambda: number,
 ): { advantage: number[]; returns: number[] } {
+  if (value.length !== reward.length || mask.length !== reward.length)
+    throw new RangeError(
+      `there must be one value per reward: ${value.length} values, ${reward.length} rewards, ${mask.length} in the mask`,
+    );
   const advantage = reward.map(() => 0);
   let nextValue = 0;
   let next = 0;
@@ -40,13 +45,28 @@ export function discountedReturns({ reward, mask }: TokenRow, gamma: number): nu
   return returns;
 }
 
-/** Rewards by token with the KL estimate k1 = old - ref taken off (PPO's KL penalty). */
+/** Estimates of the KL divergence from the reference, by token (Schulman; verl 0.9.1 kl_penalty, with its bounds). */
+export type KlKind = 'k1' | 'abs' | 'k2' | 'k3';
+
+const bounded = (x: number, bound: number) => Math.min(bound, Math.max(-bound, x));
+const KL: Record<KlKind, (difference: number) => number> = {
+  k1: (d) => d,
+  abs: Math.abs,
+  k2: (d) => (d * d) / 2,
+  k3: (d) => bounded(Math.exp(bounded(-d, 20)) - bounded(-d, 20) - 1, 10),
+};
+
+/** `difference`: log p of the policy less that of the reference. */
+export const klEstimate = (kind: KlKind, difference: number): number => KL[kind](difference);
+
+/** Rewards by token with an estimate of the KL divergence taken off (PPO's KL penalty). */
 export const penalised = (
   reward: readonly number[],
   oldLogp: readonly number[],
   refLogp: readonly number[],
   coefficient: number,
-): number[] => reward.map((r, t) => r - coefficient * (oldLogp[t] - refLogp[t]));
+  kind: KlKind = 'k1',
+): number[] => reward.map((r, t) => r - coefficient * klEstimate(kind, oldLogp[t] - refLogp[t]));
 
 /**
  * (x - mean) / sqrt(variance + 1e-8) over the entries in the mask, unbiased variance; 0 elsewhere. With
