@@ -11,6 +11,8 @@ export interface About {
   data: Needs['data'];
   /** It learns from rewards. */
   rewarded: boolean;
+  /** It learns from a teacher that the configuration names; absent: no. */
+  taught?: boolean | undefined;
   fields: Field[];
   /** Its own; `allMetrics` adds what every run reports. */
   metrics: MetricInfo[];
@@ -19,14 +21,16 @@ export interface About {
 
 export function aboutOf(algorithm: Algorithm): About {
   const { key, label, help, metrics, headline, params } = algorithm;
+  // of its default settings: the same for all
+  const { data, roles } = algorithm.needs(params.parse({}));
   return {
     key,
     label,
     help,
     source: 'built-in',
-    // of its default settings: the same for all
-    data: algorithm.needs(params.parse({})).data,
+    data,
     rewarded: algorithm.advantages !== undefined,
+    ...(roles.includes('teacher') && { taught: true }),
     fields: fields(algorithm),
     metrics,
     headline,

@@ -40,6 +40,8 @@ export const AlgorithmInfo = z.object({
   data: z.enum(['rollouts', 'examples', 'pairs', 'rated']),
   /** Whether it learns from rewards. */
   rewarded: z.boolean(),
+  /** Whether it learns from a teacher. */
+  taught: z.boolean().optional(),
   fields: z.array(AlgorithmField),
   metrics: z.array(AlgorithmMetric),
   headline: z.string(),

@@ -69,6 +69,8 @@ export const RunConfig = z
       .strict(),
     /** Empty where the algorithm needs none. */
     rewards: z.array(RunReward).max(16).default([]),
+    /** A reward model, whose score times its weight is added to the rewards; null: none. */
+    rewardModel: RoleModel.extend({ weight }).nullable().default(null),
     /** Whom the policy learns from; null where the algorithm has no teacher. */
     teacher: RoleModel.nullable().default(null),
     /** The algorithm's own settings (shared/algorithms), checked by its schema. */

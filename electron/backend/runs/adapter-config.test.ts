@@ -31,6 +31,14 @@ it.each([
 
 it('names the modules that are saved whole', () => {
   const saved = ['lm_head', 'model.embed_tokens'];
-  const config = adapterConfig({ base: 'x', rank: 4, alpha: 8, rslora: false, modules: [], saved });
+  const config = adapterConfig({
+    base: 'x',
+    rank: 4,
+    alpha: 8,
+    rslora: false,
+    modules: [],
+    saved,
+    scalarHead: false,
+  });
   expect(config['modules_to_save']).toEqual(['embed_tokens', 'lm_head']);
 });

@@ -17,6 +17,7 @@ export interface Checked {
   rewards: FrozenReward[];
   /** Where the algorithm learns from one. */
   teacher: RoleModel | null;
+  rewardModel: RunConfig['rewardModel'];
 }
 
 /** What is wrong with a configuration, by field; `checked` where nothing stops it. */
@@ -47,6 +48,8 @@ export async function checkConfig(
   }
   const model = await attempt('model', () => sources.model(config.model));
   const rewards = found.rewarded ? await checkRewards(config, found, sources, attempt) : [];
+  const rewardModel = found.rewarded ? config.rewardModel : null;
+  if (rewardModel) await attempt('rewardModel', () => sources.model(rewardModel.model));
   if (!settled || 'faults' in settled || !model || problems.length > 0) return { problems, checked: null };
 
   const { algorithm } = settled;
@@ -89,7 +92,7 @@ export async function checkConfig(
     problems,
     checked: problems.some((p) => p.level === 'error')
       ? null
-      : { algorithm, own: found.own, params, needs, model, rewards, teacher },
+      : { algorithm, own: found.own, params, needs, model, rewards, teacher, rewardModel },
   };
 }
 

@@ -10,7 +10,7 @@ import { tellOfRows } from './left-out';
 import { chooseMicroTokens, identity, prepareData, type PreparedData } from './prepare';
 import type { Live, RunEntry } from './run-entry';
 import type { RunsOptions } from './options';
-import { openTeacher, type AdapterFolder } from './teacher';
+import { openRewardModel, openTeacher, type AdapterFolder } from './roles';
 
 /** Takes a run from the queue to its end. Settles when its store is closed; a failure is the run's status. */
 export async function execute(
@@ -76,15 +76,16 @@ async function work(entry: RunEntry, live: Live, options: RunsOptions, adapterFo
   if (typeof prepared === 'string') return prepared;
   let lease: Awaited<ReturnType<typeof engineHost.acquire>> | null = null;
   let teacher: Awaited<ReturnType<typeof openTeacher>> | null = null;
+  let judge: Awaited<ReturnType<typeof openRewardModel>> | null = null;
   try {
     lease = await engineHost.acquire(checked.model.path, checked.model.bytes, checked.params.baseWeights);
     const engine = await engineHost.engine();
     if (store.lastStep() === 0) tellOfRows(store, prepared, (performance.now() - start) / 1000);
     await entry.setSteps(await checked.algorithm.steps(checked.params, prepared.usable));
-    if (checked.teacher) {
-      const from = { sources, engineHost, engine, adapterFolder };
-      teacher = await openTeacher(checked.teacher, checked.model, prepared.data, from);
-    }
+    const microTokens = await chooseMicroTokens(engine, lease.model);
+    const from = { sources, engineHost, engine, adapterFolder, microTokens };
+    if (checked.teacher) teacher = await openTeacher(checked.teacher, checked.model, prepared.data, from);
+    if (checked.rewardModel) judge = await openRewardModel(checked.rewardModel, from);
     return await train({
       folder: entry.folder,
       config,
@@ -95,7 +96,7 @@ async function work(entry: RunEntry, live: Live, options: RunsOptions, adapterFo
       text: checked.model.text,
       data: prepared.data,
       teacher: teacher?.role ?? null,
-      rewards: await scorersOf(checked.rewards, sources),
+      rewards: [...(await scorersOf(checked.rewards, sources)), ...(judge ? [judge.role] : [])],
       store,
       control,
       belongsTo: identity(checked, config.params, prepared),
@@ -109,11 +110,12 @@ async function work(entry: RunEntry, live: Live, options: RunsOptions, adapterFo
           saved,
           scalarHead,
         }),
-      microTokens: await chooseMicroTokens(engine, lease.model),
+      microTokens,
       settings: settings.values,
       onProgress,
     });
   } finally {
+    await judge?.release();
     await teacher?.release();
     lease?.release();
     prepared.close();

@@ -152,6 +152,7 @@ export function identity(
     reward: rewardsIdentity(checked.rewards, hash),
     ...(checked.own ? { algorithm: hash(checked.own.code) } : {}),
     ...(checked.teacher && { teacher: hash(JSON.stringify(checked.teacher)) }),
+    ...(checked.rewardModel && { rewardModel: hash(JSON.stringify(checked.rewardModel)) }),
     settings: hash(JSON.stringify(Object.entries(params).sort(([a], [b]) => (a < b ? -1 : 1)))),
   };
 }

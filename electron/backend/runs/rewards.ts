@@ -9,12 +9,12 @@ type Attempt = <T>(path: string, work: () => Promise<T>) => Promise<T | null>;
 
 /** The rewards of a configuration as they are now; those that cannot be used are problems of their own places. */
 export async function checkRewards(
-  { rewards }: { rewards: readonly RunReward[] },
+  { rewards, rewardModel }: { rewards: readonly RunReward[]; rewardModel: unknown },
   algorithm: Pick<FoundAlgorithm, 'label' | 'metrics'>,
   sources: Sources,
   attempt: Attempt,
 ): Promise<FrozenReward[]> {
-  if (rewards.length === 0) {
+  if (rewards.length === 0 && rewardModel === null) {
     await attempt('rewards', () => {
       throw new AtelierError(
         'invalid_input',
@@ -23,7 +23,7 @@ export async function checkRewards(
       );
     });
   }
-  const taken = new Set(algorithm.metrics.map(({ key }) => key));
+  const taken = new Set([...algorithm.metrics.map(({ key }) => key), 'reward/model']);
   const usable: FrozenReward[] = [];
   for (const [k, reward] of rewards.entries()) {
     const path = `rewards.${k}`;
@@ -43,7 +43,7 @@ export async function checkRewards(
     usable.push(frozen);
     await attempt(path, () => sources.scorer(frozen));
   }
-  if (usable.length > 0 && usable.every(({ weight }) => weight === 0)) {
+  if (usable.length > 0 && rewardModel === null && usable.every(({ weight }) => weight === 0)) {
     await attempt('rewards', () => {
       throw new AtelierError('invalid_input', 'Every reward has the weight 0: nothing can be learnt.');
     });

@@ -17,7 +17,7 @@ import {
 } from '../store';
 import { checkConfig, type Checked } from './check-config';
 import { execute } from './execute';
-import type { AdapterFolder } from './teacher';
+import type { AdapterFolder } from './roles';
 import { prepareData } from './prepare';
 import { RunEntry } from './run-entry';
 import type { RunsOptions } from './options';

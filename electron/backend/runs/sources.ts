@@ -55,6 +55,11 @@ export interface Sources {
   rows<K extends DataKind>(kind: K, dataset: string, options: RowOptions): Promise<Rows<RowOf[K]>>;
   /** One of the user's own, by its code where that is given; null: there is none of this key. */
   ownAlgorithm(key: string, code: string | null): Promise<FoundAlgorithm | null>;
+  /** The tokens of a conversation that ends with an answer, as the model's chat template writes it. */
+  conversation(
+    model: UsableModel,
+    messages: readonly { role: string; content: unknown }[],
+  ): Promise<Int32Array>;
   reward(id: string): Promise<Pick<FrozenReward, 'code' | 'language'>>;
   /** Compiles the code and completes its settings; problems are `invalid_input`, at `params.<key>` of a setting. */
   scorer(reward: Pick<FrozenReward, 'code' | 'language' | 'params'>): Promise<Scorer>;

@@ -33,6 +33,7 @@ export const scriptedSources: Sources = {
       dataset === 'sums-with-faults' ? [{ reason: 'missing', count: 1, line: 14, message: 'no prompt' }] : [],
   }),
   ownAlgorithm: async () => null,
+  conversation: () => Promise.reject(new Error('no chat template here')),
   reward: async () => ({ language: 'typescript', code: 'export default () => 1;' }),
   scorer: async () => exactSum,
 };

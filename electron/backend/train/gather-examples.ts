@@ -1,6 +1,7 @@
 import type { AdapterId } from '../../../native/face';
 import { exampleRows, fromDataset, type Gathered } from './gathered';
-import type { ExampleRow, TrainJob } from './job';
+import type { ExampleRow } from '../datasets';
+import type { TrainJob } from './job';
 import type { Plan } from './plan';
 import type { ProgressMeter } from './progress';
 import { draw } from './random';

@@ -179,11 +179,7 @@ async function otherRoles(
   };
 }
 
-async function judge(
-  job: TrainJob,
-  answers: Answer[],
-  { refLogp, value }: OtherRoles,
-): Promise<Judgement> {
+async function judge(job: TrainJob, answers: Answer[], { refLogp, value }: OtherRoles): Promise<Judgement> {
   return job.algorithm.advantages!(
     {
       reward: answers.map(({ score }) => score.reward),

@@ -14,4 +14,4 @@ export {
 export { train, type Outcome } from './loop';
 export { covers, probe, type Rates } from './probe';
 export { isPlain } from './score-answers';
-export { extraForwards } from './score-rows';
+export { extraForwards, scoreOfRows } from './score-rows';

@@ -78,7 +78,10 @@ export interface TrainJob {
   /** Whom the policy learns from; null where the algorithm has no teacher. */
   teacher: { model: ModelId; adapter: AdapterId | null } | null;
   /** Writes adapter_config.json into a checkpoint's folder. */
-  describeAdapter(folder: string, adapter: Pick<AdapterInfo, 'modules' | 'saved' | 'scalarHead'>): Promise<void>;
+  describeAdapter(
+    folder: string,
+    adapter: Pick<AdapterInfo, 'modules' | 'saved' | 'scalarHead'>,
+  ): Promise<void>;
   /** Padded tokens forwarded and differentiated at once at most. */
   microTokens: number;
   settings: { storeTokens: boolean; keepCheckpoints: number };

@@ -10,10 +10,7 @@ import type { TrainJob } from './job';
 import { draw } from './random';
 
 /** An adapter and its optimiser. */
-export interface TrainedAdapter extends Pick<
-  AdapterInfo,
-  'modules' | 'saved' | 'parameters' | 'scalarHead'
-> {
+export interface TrainedAdapter extends Pick<AdapterInfo, 'modules' | 'saved' | 'parameters' | 'scalarHead'> {
   adapter: AdapterId;
   optimizer: OptimizerId;
 }

@@ -24,6 +24,7 @@ import { ModelPart } from './ModelPart';
 import { NamePart } from './NamePart';
 import type { Problem } from './problems';
 import { RewardPart } from './RewardPart';
+import { RolePart } from './RolePart';
 import { SettingsPart } from './SettingsPart';
 import { Summary } from './Summary';
 import styles from './NewRunScreen.module.css';
@@ -133,6 +134,7 @@ function Form({ library, search }: { library: Library; search: NewRunSearch }) {
           <AlgorithmPart {...part} />
           <DataPart {...part} />
           <RewardPart {...part} />
+          <RolePart {...part} />
           <SettingsPart {...part} />
           <NamePart {...part} />
         </div>

@@ -17,6 +17,10 @@ export type ChosenReward = z.infer<typeof ChosenReward>;
 /** The choice to hold out a part of the data itself. */
 export const OWN_PART = '\u0000part';
 
+/** A model beside the policy's, with what a run has taught it where one is named. */
+const Role = z.object({ model: z.string(), run: z.string().nullable() });
+export type Role = z.infer<typeof Role>;
+
 /** The form's value. Settings are kept for each algorithm, so that trying another one loses nothing. */
 export const Draft = z.object({
   name: z.string(),
@@ -33,6 +37,8 @@ export const Draft = z.object({
   dropDuplicates: z.boolean().default(false),
   /** null: as the data set suggests. */
   rewards: z.array(ChosenReward).nullable(),
+  teacher: Role.nullable().default(null),
+  rewardModel: Role.nullable().default(null),
   params: z.record(z.string(), z.record(z.string(), z.unknown())),
   seed: z.number(),
   checkpointEvery: z.number(),
@@ -50,6 +56,8 @@ export const emptyDraft = (): Draft => ({
   heldOutSeed: 0,
   dropDuplicates: false,
   rewards: null,
+  teacher: null,
+  rewardModel: null,
   params: {},
   seed: 0,
   checkpointEvery: 20,
@@ -134,6 +142,8 @@ export function toConfig(draft: Draft, resolved: Resolved): RunConfigInput | nul
           reward === undefined ? [] : [{ id: reward.id, weight, params: values }],
         )
       : [],
+    rewardModel: rollouts ? roleConfig(draft.rewardModel) : null,
+    teacher: algorithm?.taught === true ? roleConfig(draft.teacher) : null,
     params: { ...suggested(algorithm, model), ...draft.params[draft.algorithm] },
     seed: draft.seed,
     checkpointEvery: draft.checkpointEvery,
@@ -146,6 +156,12 @@ function heldOutOf(draft: Draft, chosen: string | null): RunConfigInput['data'][
   if (chosen !== OWN_PART) return { dataset: chosen, rows };
   return { part: draft.heldOutPart, seed: draft.heldOutSeed, rows };
 }
+
+const roleConfig = (role: Role | null) =>
+  role && { model: role.model, adapter: role.run === null ? null : { run: role.run } };
+
+const roleDraft = (role: RunConfigInput['teacher']): Role | null =>
+  role ? { model: role.model, run: role.adapter?.run ?? null } : null;
 
 /**
  * The algorithm's defaults, with lengths that the model has room for: answers leave half of it to the prompt. For the
@@ -178,6 +194,8 @@ export function fromConfig(config: RunConfigInput): Draft {
       weight: reward.weight ?? 1,
       params: reward.params ?? {},
     })),
+    rewardModel: roleDraft(config.rewardModel),
+    teacher: roleDraft(config.teacher),
     params: { [config.algorithm]: config.params ?? {} },
     seed: config.seed ?? 0,
     checkpointEvery: config.checkpointEvery ?? 20,
