@@ -105,7 +105,7 @@ void export_gguf(
         "a model of the family " + quoted(c.family) + " cannot be written as GGUF",
         "Export it merged, as safetensors, and convert that with llama.cpp.");
   }
-  const auto names = gguf_names(c.layers);
+  const auto names = gguf_names(c.family, c.layers);
   std::vector<GgufToWrite> tensors;
   const Sizes sizes = sizes_of(merged);
   const int heads = sizes.dense.heads, kv_heads = sizes.dense.kv_heads;
@@ -124,7 +124,7 @@ void export_gguf(
     const std::string as = shape.size() == 1                          ? "F32"
                            : type == "Q8_0" && shape.back() % 32 != 0 ? "F16"
                                                                       : type;
-    tensors.push_back({found->second, as, shape, [&, name = name] {
+    tensors.push_back({found->second.tensor, as, shape, [&, name = name] {
                          if (cancelled) {
                            throw Error(ErrorCode::cancelled, "export: cancelled");
                          }

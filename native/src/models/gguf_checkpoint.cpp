@@ -61,12 +61,19 @@ class GgufCheckpoint : public Checkpoint {
       unknown.erase(scaling);
     }
     model_ = make_model(config_.dump(), file);
-    for (const auto& [to, from] : gguf_names(model_->config().layers)) {
-      if (auto found = unknown.find(from); found != unknown.end()) {
-        shapes_.emplace(to, mx::Shape(found->second.shape.begin(), found->second.shape.end()));
-        names_.emplace(to, from);
-        unknown.erase(found);
+    const int experts = config_.value("num_experts", 0);
+    const ModelConfig& config = model_->config();
+    for (const auto& [to, from] : gguf_names(config.family, config.layers, experts)) {
+      auto found = header_.tensors.find(from.tensor);
+      if (found == header_.tensors.end()) {
+        continue;
       }
+      const GgufTensor part = from.expert < 0
+                                  ? found->second
+                                  : of_expert(found->second, from.expert, experts, from.tensor);
+      shapes_.emplace(to, mx::Shape(part.shape.begin(), part.shape.end()));
+      tensors_.emplace(to, part);
+      unknown.erase(from.tensor);
     }
     if (!unknown.empty()) {
       throw Error(
@@ -78,23 +85,39 @@ class GgufCheckpoint : public Checkpoint {
   }
 
   mx::array read(const std::string& name, mx::Dtype dtype) const override {
-    const std::string& from = names_.at(name);
-    mx::array value = load_gguf(path(), from, header_.tensors.at(from), dtype);
-    const bool llama = model_->config().family == "llama";
-    if (llama && name.ends_with("q_proj.weight")) {
+    const std::string& family = model_->config().family;
+    const GgufTensor& tensor = tensors_.at(name);
+    if (stores_one_plus_norms(family) && name.ends_with("norm.weight")) {
+      return mx::astype(load_gguf(path(), name, tensor, mx::float32) - mx::array(1.0f), dtype);
+    }
+    mx::array value = load_gguf(path(), name, tensor, dtype);
+    if (rotates_neighbours(family) && name.ends_with("q_proj.weight")) {
       value = unpermuted(value, config_.at("num_attention_heads"));
-    } else if (llama && name.ends_with("k_proj.weight")) {
+    } else if (rotates_neighbours(family) && name.ends_with("k_proj.weight")) {
       value = unpermuted(value, config_.at("num_key_value_heads"));
     }
     return value;
   }
 
  private:
+  // Experts lie one after the other.
+  GgufTensor of_expert(const GgufTensor& all, int expert, int experts, const std::string& name)
+      const {
+    if (all.shape.size() != 3 || all.shape[0] != experts) {
+      throw Error(
+          ErrorCode::invalid_file,
+          path() + ": tensor " + quoted(name) + " does not hold " + std::to_string(experts) +
+              " experts");
+    }
+    const uint64_t bytes = all.bytes / experts;
+    return {all.type, {all.shape[1], all.shape[2]}, all.begin + bytes * expert, bytes};
+  }
+
   GgufHeader header_;
   /** As transformers would write it. */
   Json config_;
-  /** transformers' name -> the file's. */
-  std::map<std::string, std::string> names_;
+  /** By transformers' names. */
+  std::map<std::string, GgufTensor> tensors_;
 };
 
 }  // namespace
