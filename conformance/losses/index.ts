@@ -1,11 +1,12 @@
 import { file, type Json, type LossFile } from './case';
 import { gmpo, grpo, trlCases } from './grpo';
 import { gae, grpoAdvantages, klReward, reinforcePlusPlus, verlAdvantages } from './numbers';
+import { gkd, topkAndSampled } from './distill';
 import { dpo } from './dpo';
 import { cpoSimpo, kto, orpo, rewardModel, tpo } from './preference';
 import { aggregationAndWhitening, rloo, rolloutBatch } from './rollouts';
 import { gradientAccumulation, sft } from './supervised';
-import { klEstimators, value, verlCase, verlPolicies } from './verl';
+import { klEstimators, ppoPolicies, value, verlCase, verlPolicies } from './verl';
 
 /** trl's sequence-level ratio and verl's token form. */
 const gspo = (fixture: Json): LossFile =>
@@ -22,8 +23,8 @@ export const LOSS_FILES: Record<string, (fixture: Json) => LossFile> = {
   'advantages_verl.json': verlAdvantages,
   'aggregation_whitening_entropy.json': aggregationAndWhitening,
   'cpo_simpo.json': cpoSimpo,
-  'distill_gkd.json': waits('all cases', 'jsd (teacher and student, made chunk by chunk)'),
-  'distill_topk_and_sampled.json': waits('all cases', 'topkDivergence and teacherLogp'),
+  'distill_gkd.json': gkd,
+  'distill_topk_and_sampled.json': topkAndSampled,
   'dpo.json': dpo,
   'gmpo.json': gmpo,
   'grpo.json': grpo,
@@ -34,7 +35,7 @@ export const LOSS_FILES: Record<string, (fixture: Json) => LossFile> = {
   'orpo.json': orpo,
   'ppo_gae.json': gae,
   'ppo_kl_reward.json': klReward,
-  'ppo_policy.json': verlPolicies,
+  'ppo_policy.json': ppoPolicies,
   'ppo_value.json': value,
   'reinforce_plus_plus.json': reinforcePlusPlus,
   'reward_model.json': rewardModel,

@@ -1,5 +1,6 @@
 import { ktoLoss } from '../../shared/algorithms/kto';
 import { orpoLoss } from '../../shared/algorithms/orpo';
+import { rewardModelLoss } from '../../shared/algorithms/reward-model';
 import { nll, smoothed } from '../../shared/algorithms/preference';
 import { simpoLoss } from '../../shared/algorithms/simpo';
 import { ProgramBuilder, type LossProgram } from '../../shared/program';
@@ -187,28 +188,25 @@ export const orpo = (fixture: Json): LossFile =>
     nll_loss: 'train/nll',
   });
 
-/** Bradley-Terry. */
+/** Bradley-Terry with a margin that each pair has of its own. */
+function marginProgram(centre: number): LossProgram {
+  const p = new ProgramBuilder();
+  const score = p.engine('score');
+  const [chosen, rejected] = [score.part(0, 2), score.part(1, 2)];
+  const pairs = p.sequences().over(2);
+  p.loss('pairs', chosen.minus(rejected).minus(p.data('margin', 'S/2')).logSigmoid().neg(), pairs);
+  if (centre > 0) p.loss('centre', chosen.plus(rejected).square().times(centre), pairs);
+  return p.build();
+}
+
+/** The product's program, but where pairs come with margins of their own. */
 export const rewardModel = (fixture: Json): LossFile =>
   file({
     programs: fixture.cases.map((c: Json) => {
-      const p = new ProgramBuilder();
-      const score = p.engine('score');
-      const [chosen, rejected] = [score.part(0, 2), score.part(1, 2)];
-      const margin = chosen.minus(rejected);
-      const pairs = p.sequences().over(2);
-      p.loss(
-        'pairs',
-        (c.config.margin ? margin.minus(p.data('margin', 'S/2')) : margin).logSigmoid().neg(),
-        pairs,
-      );
-      const centre = c.config.center_rewards_coefficient;
-      if (centre) p.loss('centre', chosen.plus(rejected).square().times(centre), pairs);
-      p.least('min_reward', score);
-      p.mean('mean_reward', score);
-      p.greatest('max_reward', score);
-      p.mean('accuracy', chosen.gt(rejected).number());
-      p.mean('margin', margin);
-      const program = p.build();
+      const centre = c.config.center_rewards_coefficient ?? 0;
+      const own = !c.config.margin;
+      const program = own ? rewardModelLoss({ centre }) : marginProgram(centre);
+      const { accuracy, margin } = c.expected.metrics;
       const rewards: number[] = interleave(fixture.inputs.rewards, 2);
       return {
         name: c.name,
@@ -222,7 +220,7 @@ export const rewardModel = (fixture: Json): LossFile =>
           gradients: ['score'],
         },
         loss: c.expected.loss,
-        metrics: c.expected.metrics,
+        metrics: own ? { 'preference/accuracy': accuracy, 'preference/margin': margin } : {},
         gradients: { score: interleave(flat(c.expected.grad_rewards), 2) },
       };
     }),

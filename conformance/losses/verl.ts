@@ -1,3 +1,4 @@
+import { criticLoss, ppoLoss } from '../../shared/algorithms/ppo';
 import { Mask, Num, ProgramBuilder, type LossProgram } from '../../shared/program';
 import { file, flat, rowsOf, type Json, type LossCase, type LossFile } from './case';
 
@@ -178,24 +179,64 @@ export const verlPolicies = (fixture: Json): LossFile =>
     programs: fixture.cases.map((c: Json) => verlCase({ ...fixture.inputs, ...c.inputs }, c)),
   });
 
-/** Clipped value loss, 0.5 max((V - R)^2, (clip(V) - R)^2). */
+/** The product's program where its mean over tokens is asked for, the others from the library's equations. */
+export const ppoPolicies = (fixture: Json): LossFile =>
+  file({
+    programs: fixture.cases.flatMap((c: Json) => {
+      const theirs = verlCase({ ...fixture.inputs, ...c.inputs }, c);
+      if (
+        c.config.loss_agg_mode !== 'token-mean' ||
+        c.config.batch_num_tokens ||
+        c.inputs?.rollout_is_weights
+      )
+        return [theirs];
+      const { loss, logp, oldLogp, advantage } = theirs.given.inputs;
+      const program = ppoLoss({
+        clipLow: c.config.clip_ratio_low ?? 0.2,
+        clipHigh: c.config.clip_ratio_high ?? 0.2,
+        dualClip: c.config.clip_ratio_c ?? 3,
+        klWeight: 0,
+        klIn: 'loss',
+        klKind: 'k1',
+      });
+      const none = Array.from(loss, () => 0);
+      const inputs = { loss, logp, oldLogp, tokenAdvantage: advantage, samplerLogp: oldLogp, entropy: none };
+      const ours = {
+        ...theirs,
+        name: `${c.name}, ours`,
+        program,
+        given: { ...theirs.given, inputs },
+        metrics: {},
+      };
+      return [theirs, ours];
+    }),
+  });
+
+/** Clipped value loss, 0.5 max((V - R)^2, (clip(V) - R)^2): the product's where it is a mean over tokens. */
+function valueProgram(c: Json, width: number): LossProgram {
+  if (c.loss_agg_mode === 'token-mean') return criticLoss({ valueClip: c.cliprange_value });
+  const p = new ProgramBuilder();
+  const loss = p.mask('loss', 'T');
+  const now = p.engine('value', loss);
+  const old = p.data('oldValue', 'T', loss);
+  const target = p.data('returns', 'T', loss);
+  const r = c.cliprange_value;
+  const plain = now.minus(target).square();
+  const clipped = now.clip(old.minus(r), old.plus(r)).minus(target).square();
+  p.mean('vf_clipfrac', clipped.gt(plain).number(), loss);
+  aggregate(p, loss, plain.max(clipped).times(0.5), c, width);
+  return p.build();
+}
+
 export const value = (fixture: Json): LossFile =>
   file({
     programs: fixture.cases.map((c: Json) => {
       const inputs = fixture.inputs;
-      const p = new ProgramBuilder();
-      const loss = p.mask('loss', 'T');
-      const now = p.engine('value', loss);
-      const old = p.data('oldValue', 'T', loss);
-      const target = p.data('returns', 'T', loss);
-      const r = c.config.cliprange_value;
-      const plain = now.minus(target).square();
-      const clipped = now.clip(old.minus(r), old.plus(r)).minus(target).square();
-      p.mean('vf_clipfrac', clipped.gt(plain).number(), loss);
-      aggregate(p, loss, plain.max(clipped).times(0.5), c.config, inputs.mask[0].length);
+      const program = valueProgram(c.config, inputs.mask[0].length);
+      const ours = c.config.loss_agg_mode === 'token-mean';
       return {
         name: c.name,
-        program: p.build(),
+        program,
         given: {
           targets: rowsOf(inputs.mask),
           inputs: {
@@ -207,7 +248,7 @@ export const value = (fixture: Json): LossFile =>
           gradients: ['value'],
         },
         loss: c.expected.loss,
-        metrics: c.expected.metrics,
+        metrics: ours ? { 'critic/clipped': c.expected.metrics.vf_clipfrac } : c.expected.metrics,
         gradients: { value: flat(c.expected.grad_vpreds) },
       };
     }),

@@ -35,6 +35,7 @@ export const learnsWith: Record<string, Record<string, unknown>> = {
   reinforce_plus_plus: demo.params,
   ppo: {
     ...demo.params,
+    steps: 30,
     prompts: 64,
     groupSize: 1,
     passes: 2,
