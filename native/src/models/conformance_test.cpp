@@ -8,12 +8,14 @@
 
 #include <doctest/doctest.h>
 
+#include <filesystem>
+
 using namespace atelier;
 using namespace atelier::testing;
 
 namespace {
 
-const std::string names[] = {
+const std::string known[] = {
     "qwen3_tied",
     "qwen3_untied",
     "smollm2",
@@ -26,6 +28,18 @@ const std::string names[] = {
     "smollm3",
     "llama_yarn",
     "llama_linear"};
+
+// Of these, what the folder at hand has: a whole set from elsewhere lacks the models that were made for this one.
+std::vector<std::string> there() {
+  std::vector<std::string> out;
+  for (const std::string& name : known) {
+    if (std::filesystem::exists(fixture("models/" + name))) {
+      out.push_back(name);
+    }
+  }
+  REQUIRE(!out.empty());
+  return out;
+}
 
 struct Loaded {
   LoadedModel model;
@@ -61,7 +75,7 @@ mx::array pairs(const mx::array& mask) {
 }  // namespace
 
 TEST_CASE("logits, log-probabilities, entropy and hidden states are transformers'") {
-  for (const std::string& name : names) {
+  for (const std::string& name : there()) {
     CAPTURE(name);
     const Loaded m(name);
     const mx::array ids = m.ids("nopad.input_ids");
@@ -90,7 +104,7 @@ TEST_CASE("logits, log-probabilities, entropy and hidden states are transformers
 }
 
 TEST_CASE("padding on either side and long rows give transformers' values") {
-  for (const std::string& name : names) {
+  for (const std::string& name : there()) {
     CAPTURE(name);
     const Loaded m(name);
     const mx::array right = m.ids("right.input_ids");
@@ -123,7 +137,7 @@ TEST_CASE("padding on either side and long rows give transformers' values") {
 }
 
 TEST_CASE("prefill equals decoding token by token with the cache") {
-  for (const std::string& name : names) {
+  for (const std::string& name : there()) {
     CAPTURE(name);
     const Loaded m(name);
     // Left padding: rows of different length in one cache; 96 tokens: the cache grows once.
@@ -148,7 +162,7 @@ TEST_CASE("prefill equals decoding token by token with the cache") {
 }
 
 TEST_CASE("config.json of both forms, and as it is written again, gives the same model") {
-  for (const std::string& name : names) {
+  for (const std::string& name : there()) {
     CAPTURE(name);
     const Loaded m(name);
     const mx::array ids = m.ids("long.input_ids");
