@@ -11,7 +11,7 @@ import { ModelText } from '../../electron/backend/text';
 import { openLocal } from '../../electron/headless/local';
 import { engineModule, type Device } from '../../native';
 import type { ExportForm } from '../../shared/contract/runs';
-import { python } from './venv';
+import { python } from '../python';
 
 const device = (process.env['ATELIER_DEVICE'] ?? 'cpu') as Device;
 const root = appRoot();

@@ -1,4 +1,5 @@
 export { RunControl, type Wish } from './control';
+export { DataOrder } from './data-order';
 export { Interrupted, interruptible } from './interrupt';
 export { draw } from './random';
 export {
