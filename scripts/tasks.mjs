@@ -72,6 +72,7 @@ export const tasks = {
   },
   'test:real': source('test/real/main.ts', 'native-tests'),
   'test:peft': source('test/peft/main.ts', 'native-tests'),
+  'test:trl': source('test/trl/main.ts'),
   conformance: source('conformance/run.ts', 'native-tests'),
   bench: source('bench/run.ts'),
   'gpu-proof': source('test/gpu/main.ts', 'native-tests'),
