@@ -170,7 +170,7 @@ class Training {
   }
 
   async #step(step: number): Promise<void> {
-    const { job, plan, policy } = this;
+    const { job, policy } = this;
     const start = performance.now();
     await job.engine.resetPeak();
     const gathered = await interruptible(job.control, (signal) => this.#gather(step, signal));

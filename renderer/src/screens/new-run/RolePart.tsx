@@ -9,7 +9,7 @@ import { fieldProps, type PartProps } from './problems';
 const keyOf = ({ model, run }: Role) => JSON.stringify([model, run]);
 
 function roleOf(key: string): Role | null {
-  const [model = '', run = null] = JSON.parse(key) as [string, string | null];
+  const [model, run] = JSON.parse(key) as [string, string | null];
   return model === '' ? null : { model, run };
 }
 
