@@ -42,16 +42,17 @@ it('fails on a file that no item reads', async () => {
 });
 
 it('names the later issue for what is not built, and what an item needs and does not find', async () => {
-  writeFileSync(join(folder, 'optim', 'other_optimisers.json'), '{}');
+  mkdirSync(join(folder, 'lora', 'qwen3_tied', 'dora'), { recursive: true });
+  writeFileSync(join(folder, 'lora', 'qwen3_tied', 'dora', 'io.json'), '{}');
   mkdirSync(join(folder, 'train', 'sft_lora'), { recursive: true });
   writeFileSync(
     join(folder, 'train', 'sft_lora', 'train.json'),
     '{"base_model": "models/qwen3_tied", "config": {}}',
   );
   const lines = await conform(folder, 'cpu');
-  expect(lines.find((l) => l.path === 'optim/other_optimisers.json')).toMatchObject({
+  expect(lines.find((l) => l.path === 'lora/qwen3_tied/dora/io.json')).toMatchObject({
     status: 'not built',
-    detail: 'Muon and Adafactor: issue 2',
+    detail: expect.stringContaining(': issue 2'),
   });
   expect(lines.find((l) => l.path === 'train/sft_lora/train.json')).toMatchObject({
     status: 'absent',

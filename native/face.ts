@@ -283,14 +283,38 @@ export interface LogitsRequest {
 
 export type Trainable = { kind: 'adapter'; adapter: AdapterId } | { kind: 'full'; model: ModelId };
 
-/** AdamW as torch.optim.AdamW: f32 states, decoupled decay, bias correction. */
-export interface OptimizerSpec {
-  kind: 'adamw';
+/** What every optimiser takes. */
+interface Decay {
+  /** Decoupled, of matrices; */
+  weightDecay: number;
+  /** of norms, biases and embeddings too. Default false. An adapter's A and B are matrices. */
+  decayAll?: boolean;
+}
+
+interface AdamWConstants {
   beta1: number;
   beta2: number;
   epsilon: number;
-  weightDecay: number;
 }
+
+/**
+ * How parameters move; native/src/train/rules/rule.h has each one's source.
+ *
+ *   adamw       torch.optim.AdamW, f32 states: 8 bytes a parameter
+ *   adamw-8bit  the same with states in 8 bits (bitsandbytes' dynamic map, blocks of 256): 2 bytes. Parameters of
+ *               fewer than 4,096 numbers keep f32 states.
+ *   adafactor   second moments by row and column: next to nothing. `relative` (default true): at most 1/sqrt(t) and
+ *               times the parameter's RMS, as torch.optim.Adafactor; false: the rate as it stands.
+ *   muon        for `full` only: matrices by orthogonalised momentum, all else (embedding, head, norms, biases) by
+ *               AdamW; 4 bytes. `matchAdamW` (default true) scales its steps so that AdamW's rate suits; false is
+ *               torch.optim.Muon's default.
+ *   sgd         the gradient itself, or with momentum (torch.optim.SGD)
+ */
+export type OptimizerSpec =
+  | ({ kind: 'adamw' | 'adamw-8bit' } & AdamWConstants & Decay)
+  | ({ kind: 'adafactor'; relative?: boolean } & Decay)
+  | ({ kind: 'sgd'; momentum: number } & Decay)
+  | ({ kind: 'muon'; momentum: number; matchAdamW?: boolean } & AdamWConstants & Decay);
 
 export interface StepRequest {
   optimizer: OptimizerId;
@@ -319,6 +343,18 @@ export interface StepRequest {
   maxGradNorm: number | null;
   /** Padded tokens forwarded and differentiated at once at most; changes memory, never the result. */
   microTokens: number;
+  /**
+   * Rows are packed, several on a line of so many tokens at most, each seeing itself alone; absent: a line each.
+   * Changes speed, never the result. Models whose layers carry a state along the line take each row alone anyway.
+   */
+  packTokens?: number;
+  /**
+   * The backward makes each layer's activations again instead of keeping them: much less memory, about a third more
+   * time, the same result. Default false.
+   */
+  recompute?: boolean;
+  /** NEFTune: uniform noise in +-alpha / sqrt(L D) on the embeddings of a row of L tokens, by (seed, row). */
+  embeddingNoise?: { alpha: number; seed: number };
 }
 
 export interface StepResult {
@@ -399,7 +435,7 @@ export interface Engine {
   logits(request: LogitsRequest): Promise<Float32Array>;
 
   createOptimizer(trainable: Trainable, spec: OptimizerSpec): Promise<OptimizerId>;
-  /** Moments and step count, one safetensors file. */
+  /** States and number of updates, one safetensors file. `non_finite` where one is not: nothing is written then. */
   saveOptimizer(optimizer: OptimizerId, file: string): Promise<void>;
   loadOptimizer(optimizer: OptimizerId, file: string): Promise<void>;
   freeOptimizer(optimizer: OptimizerId): Promise<void>;

@@ -5,6 +5,7 @@ import { losses } from './losses';
 import { models } from './models';
 import { notBuilt } from './not-built';
 import { optim } from './optim';
+import { packing } from './packing';
 import { realModel } from './real-model';
 import { sampling } from './sampling';
 import { tokenizers } from './tokenizers';
@@ -15,6 +16,7 @@ export const ITEMS: readonly Item[] = [
   models,
   lora,
   losses,
+  packing,
   optim,
   train,
   sampling,

@@ -6,7 +6,7 @@ import type { Json } from '../losses/case';
 import type { Line } from '../report';
 import { readTensors, type Tensor } from '../safetensors';
 import { byFolder, lineOf, together, type Item } from './item';
-import { gradients } from './models';
+import { adapterGradients } from './models';
 import { entriesAt, matrix, pairsOf, toRows, unpadded } from './rows';
 
 const BUILT = /^lora\/(llama3_rope|qwen3_tied|qwen3_moe)\//;
@@ -60,11 +60,11 @@ async function runAdapter(ctx: Context, folder: string, paths: string[]): Promis
   const keys = Object.keys(tensors).filter((k) => k.startsWith('grad.'));
   if (keys.length > 0) {
     const right = unpadded(matrix(inputs['right.input_ids']), matrix(inputs['right.attention_mask']));
-    const got = await gradients(ctx, { kind: 'adapter', adapter: adapter.id }, right);
+    const got = await adapterGradients(ctx, adapter.id, right);
     outputs.numbers('train_loss', [got.loss], [io.train_loss]);
     gradient.numbers('train_grad_global_l2', [got.gradNorm], [io.train_grad_global_l2]);
     for (const key of keys)
-      gradient.numbers(key, got.byName[key.slice('grad.'.length)]?.data ?? [], tensors[key].data);
+      gradient.numbers(key, got.byName[key.slice('grad.'.length)] ?? [], tensors[key].data);
   }
   await engine.unloadAdapter(adapter.id);
   await engine.unloadModel(model);

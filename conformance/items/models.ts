@@ -1,7 +1,7 @@
 import { cpSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { sftLoss } from '../../shared/algorithms/sft';
-import type { ModelId, Trainable } from '../../native';
+import type { AdapterId, ModelId, OptimizerId, StepRequest } from '../../native';
 import type { Context } from '../context';
 import { Comparer } from '../losses/compare';
 import type { Json } from '../losses/case';
@@ -86,34 +86,59 @@ async function compareGreedy(ctx: Context, model: ModelId, io: Json, left: numbe
 }
 
 /**
- * Loss and gradient of the mean cross-entropy by every parameter, by their names in files. Read from the
+ * Loss and gradient of the mean cross-entropy by every parameter of a model, by their names in files. Read from the
  * optimiser's first moment, which with beta1 = 0 is the gradient.
  */
-export async function gradients(ctx: Context, trainable: Trainable, rows: number[][]) {
+async function gradients(ctx: Context, model: ModelId, rows: number[][]) {
   const { engine } = ctx;
-  const optimizer = await engine.createOptimizer(trainable, {
-    kind: 'adamw',
-    beta1: 0,
-    beta2: 0.999,
-    epsilon: 1e-8,
-    weightDecay: 0,
-  });
-  const targets = rows.reduce((n, r) => n + r.length - 1, 0);
-  const result = await engine.step({
-    optimizer,
-    rows: toRows(rows),
-    program: JSON.stringify(sftLoss()),
-    inputs: { loss: new Float32Array(targets).fill(1) },
-    temperature: 1,
-    learningRate: 0,
-    maxGradNorm: null,
-    microTokens: 8192,
-  });
+  const optimizer = await engine.createOptimizer(
+    { kind: 'full', model },
+    {
+      kind: 'adamw',
+      beta1: 0,
+      beta2: 0.999,
+      epsilon: 1e-8,
+      weightDecay: 0,
+    },
+  );
+  const result = await engine.step(supervised(optimizer, rows, 0));
   const file = join(ctx.temporary, 'moments.safetensors');
   await engine.saveOptimizer(optimizer, file);
   await engine.freeOptimizer(optimizer);
   const moments = Object.entries(readTensors(file)).filter(([name]) => name.startsWith('m.'));
   return { ...result, byName: Object.fromEntries(moments.map(([name, t]) => [name.slice(2), t])) };
+}
+
+/** A step by the mean cross-entropy of all tokens. */
+function supervised(optimizer: OptimizerId, rows: number[][], learningRate: number): StepRequest {
+  const targets = rows.reduce((n, r) => n + r.length - 1, 0);
+  return {
+    optimizer,
+    rows: toRows(rows),
+    program: JSON.stringify(sftLoss()),
+    inputs: { loss: new Float32Array(targets).fill(1) },
+    temperature: 1,
+    learningRate,
+    maxGradNorm: null,
+    microTokens: 8192,
+  };
+}
+
+/** The same of an adapter by PEFT's names: what a step along the gradient, at rate 1, takes off. */
+export async function adapterGradients(ctx: Context, adapter: AdapterId, rows: number[][]) {
+  const { engine } = ctx;
+  const spec = { kind: 'sgd', momentum: 0, weightDecay: 0 } as const;
+  const optimizer = await engine.createOptimizer({ kind: 'adapter', adapter }, spec);
+  const [before, after] = ['before', 'after'].map((name) => join(ctx.temporary, `${name}.safetensors`));
+  await engine.saveAdapter(adapter, before);
+  const result = await engine.step(supervised(optimizer, rows, 1));
+  await engine.saveAdapter(adapter, after);
+  await engine.freeOptimizer(optimizer);
+  const moved = readTensors(after);
+  const byName = Object.entries(readTensors(before)).map(
+    ([name, { data }]) => [name, Array.from(data, (x, k) => x - moved[name].data[k])] as const,
+  );
+  return { ...result, byName: Object.fromEntries(byName) };
 }
 
 /** As the README's table: l2 within 1e-3 relative, first values within 1e-3 of l2. */
@@ -154,7 +179,7 @@ async function runModel(ctx: Context, folder: string, paths: string[]): Promise<
   const leftMask = matrix(tensors['left.attention_mask']);
   await compareGreedy(ctx, info.id, io, unpadded(matrix(tensors['left.input_ids']), leftMask), exact);
   const right = unpadded(matrix(tensors['right.input_ids']), matrix(tensors['right.attention_mask']));
-  const grads = await gradients(ctx, { kind: 'full', model: info.id }, right);
+  const grads = await gradients(ctx, info.id, right);
   scores.numbers('train.loss', [grads.loss], [io.train.loss]);
   const gradient = new Comparer(1e-3, 0);
   gradient.numbers('grad_global_l2', [grads.gradNorm / io.train.grad_global_l2], [1]);

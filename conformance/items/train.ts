@@ -42,7 +42,14 @@ class Session {
       this.adapter = (await engine.loadAdapter(this.model, this.ctx.path(`${this.folder}/init`))).id;
     this.optimizer = await engine.createOptimizer(
       isFull ? { kind: 'full', model: this.model } : { kind: 'adapter', adapter: this.adapter! },
-      { kind: 'adamw', beta1: betas[0], beta2: betas[1], epsilon: eps, weightDecay: weight_decay },
+      {
+        kind: 'adamw',
+        beta1: betas[0],
+        beta2: betas[1],
+        epsilon: eps,
+        weightDecay: weight_decay,
+        decayAll: true,
+      },
     );
   }
 

@@ -43,7 +43,6 @@ export const LOSS_FILES: Record<string, (fixture: Json) => LossFile> = {
   'rollout_batch.json': rolloutBatch,
   'sft.json': sft,
   'sft_grad_accum.json': gradientAccumulation,
-  'sft_packing.json': waits('all cases', 'packed rows'),
   'tpo.json': tpo,
   'verl_other_policy_losses.json': verlPolicies,
 };

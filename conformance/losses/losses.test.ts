@@ -8,7 +8,9 @@ const folder = new URL('../fixtures/losses/', import.meta.url);
 
 describe('losses of published libraries', () => {
   it('has a reader for every file', () => {
-    expect(Object.keys(LOSS_FILES).sort()).toEqual(readdirSync(folder).sort());
+    // packing is the engine's: conformance/items/packing.ts reads that file
+    const files = readdirSync(folder).filter((name) => name !== 'sft_packing.json');
+    expect(Object.keys(LOSS_FILES).sort()).toEqual(files.sort());
   });
 
   // Expected values have 9 digits; a few were made through f32 inside the library.

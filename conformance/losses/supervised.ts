@@ -19,7 +19,7 @@ function shifted(logits: Json[][], labels: number[][]) {
   return { head, target, steps, whole, mask: target.map((y): number => (y === -100 ? 0 : 1)) };
 }
 
-/** Dynamic fine-tuning (arXiv 2508.05629), label smoothing, another divisor; plain NLL is the product's program. */
+/** Label smoothing, another divisor; the rest is the product's program. */
 function variant(c: Json): LossProgram {
   const p = new ProgramBuilder();
   const loss = p.mask('loss', 'T');
@@ -39,8 +39,8 @@ export const sft = (fixture: Json): LossFile => {
   const { head, mask, steps, whole } = shifted(logits, labels);
   return file({
     programs: fixture.cases.map((c: Json) => {
-      const plain = c.config.loss_type === 'nll' && c.config.label_smoothing === 0 && !c.config.num_items;
-      const program = plain ? sftLoss() : variant(c.config);
+      const plain = c.config.label_smoothing === 0 && !c.config.num_items;
+      const program = plain ? sftLoss({ loss: c.config.loss_type }) : variant(c.config);
       const available: Record<string, number[]> = {
         loss: mask,
         logp: head.logp,

@@ -41,6 +41,10 @@ export interface Needs {
   critic?: { learningRate: number; warmupSteps: number };
   /** Examples: the share of a step's rows whose answers the policy samples itself; absent: none. */
   onPolicy?: number;
+  /** Rows are packed on lines of `maxTokens`. */
+  packs?: boolean;
+  /** NEFTune's alpha: noise on the embeddings while learning. */
+  embeddingNoise?: number;
 }
 
 /** Rewarded rollouts, parallel arrays. */

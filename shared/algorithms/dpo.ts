@@ -40,7 +40,7 @@ const params = z
       0.1,
       'How strongly the policy is held to the base model. Smaller lets it move further; 0.1 is usual.',
     ),
-    ...optimizerParams({ learningRate: 5e-6, schedule: 'linear', warmup: 0.1 }),
+    ...optimizerParams({ learningRate: 1e-5, schedule: 'linear', warmup: 0.1 }),
     loss: field(z.enum(Object.keys(LOSSES) as [PairLoss, ...PairLoss[]]).default('sigmoid'), {
       label: 'Loss',
       help: 'How a pair that is told apart too little is punished.',

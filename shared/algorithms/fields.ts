@@ -7,7 +7,7 @@ export interface FieldText {
   help: string;
   /** `simple` is shown at once, `advanced` on request. */
   level: 'simple' | 'advanced';
-  section: 'Length of training' | 'Rollouts' | 'Learning' | 'Objective' | 'Adapter';
+  section: 'Length of training' | 'Rollouts' | 'Learning' | 'Objective' | 'Trained weights';
   /** Step of a slider or spinner. */
   step?: number;
   /** Shown after the number. */
@@ -16,6 +16,8 @@ export interface FieldText {
   logarithmic?: boolean;
   /** Label of each option of an enum. */
   options?: Record<string, string>;
+  /** Has a meaning only where another param has this value. */
+  when?: { key: string; is: string };
 }
 
 /** A param with its text. */
@@ -57,6 +59,7 @@ export function fields(algorithm: Pick<Algorithm, 'params'>): Field[] {
       ...(p.step !== undefined && { step: p.step }),
       ...(p.unit !== undefined && { unit: p.unit }),
       ...(p.logarithmic && { logarithmic: true }),
+      ...(p.when !== undefined && { when: p.when }),
       ...(p.minimum !== undefined && { min: p.minimum }),
       ...(p.maximum !== undefined && { max: p.maximum }),
       ...(p.enum && { options: p.enum.map((value) => ({ value, label: p.options?.[value] ?? value })) }),

@@ -19,7 +19,16 @@ import { sft } from './sft';
 export type { Algorithm, Judgement, MetricInfo, Needs, Role, Rollouts, Use } from './algorithm';
 export { TRAINER_INPUTS } from './algorithm';
 export { aboutOf, allMetrics, type About } from './about';
-export { ADAMW, BASE_BITS, BASE_WEIGHTS, LORA_TARGETS, SAVED_MODULES, type BaseWeights } from './common';
+export {
+  ADAMW,
+  BASE_BITS,
+  BASE_WEIGHTS,
+  learningRateOf,
+  LORA_TARGETS,
+  MUON,
+  SAVED_MODULES,
+  type BaseWeights,
+} from './common';
 export { fields, type Field } from './fields';
 
 /** Every algorithm of the product, in the order in which they are offered. */

@@ -12,7 +12,7 @@ const params = z.strictObject({
     0.1,
     'How strongly the policy is held to the base model. Smaller lets it move further; 0.1 is usual.',
   ),
-  ...optimizerParams({ learningRate: 5e-6, schedule: 'linear', warmup: 0.1 }),
+  ...optimizerParams({ learningRate: 1e-5, schedule: 'linear', warmup: 0.1 }),
   loss: field(z.enum(['kto', 'apo_zero_unpaired']).default('kto'), {
     label: 'Loss',
     help: 'KTO weighs answers against a baseline measured on mismatched ones; APO against none.',

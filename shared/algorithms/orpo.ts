@@ -16,7 +16,7 @@ import {
 const params = z.strictObject({
   ...ratedParams('pairs', { batchSize: 16 }),
   ...betaParam(0.1, 'Weight of telling the answers apart beside learning the better one. 0.1 is usual.'),
-  ...optimizerParams({ learningRate: 8e-6, schedule: 'linear', warmup: 0.1 }),
+  ...optimizerParams({ learningRate: 8e-5, schedule: 'linear', warmup: 0.1 }),
   ...adapterParams(),
 });
 type Params = z.output<typeof params>;

@@ -36,16 +36,41 @@ const params = z.strictObject({
     section: 'Objective',
   }),
   ...routerParams(),
+  loss: field(z.enum(['nll', 'dft']).default('nll'), {
+    label: 'Loss',
+    help: 'Likelihood is plain fine-tuning. Dynamic fine-tuning weighs each token by its probability: what the model finds unlikely pulls less, so that it forgets less.',
+    level: 'advanced',
+    section: 'Objective',
+    options: { nll: 'Likelihood', dft: 'Dynamic fine-tuning (DFT)' },
+  }),
+  packing: field(z.boolean().default(false), {
+    label: 'Packing',
+    help: 'Puts several short examples on one line, each seeing itself alone: less padding, so faster on a GPU where lengths differ. The result is the same.',
+    level: 'advanced',
+    section: 'Learning',
+  }),
+  embeddingNoise: field(z.number().min(0).max(100).default(0), {
+    label: 'Embedding noise',
+    help: 'NEFTune: random noise on the embeddings while learning, against learning by heart. 5 is usual for chat data; 0 turns it off.',
+    level: 'advanced',
+    section: 'Learning',
+    step: 1,
+  }),
   ...optimizerParams({ learningRate: 2e-4, schedule: 'linear', warmup: 0.05 }),
   ...adapterParams(),
 });
 
-/** L = - sum_t log p_t / tokens of the update: a mean over tokens, not over rows. */
-export function sftLoss(o: { routerAuxCoef?: number } = {}): LossProgram {
+/**
+ * L = - sum_t w_t log p_t / tokens of the update: a mean over tokens, not over rows. w is 1, or for DFT (arXiv
+ * 2508.05629, eq. 9) p_t without gradient.
+ */
+export function sftLoss(o: { loss?: 'nll' | 'dft'; routerAuxCoef?: number } = {}): LossProgram {
   const p = new ProgramBuilder();
   const loss = p.mask('loss', 'T');
   const logp = p.engine('logp', loss);
-  p.loss('nll', logp.neg(), p.atLeastOne(loss.count()));
+  const nll = logp.neg();
+  const value = o.loss === 'dft' ? nll.times(logp.exp().stopGradient()) : nll;
+  p.loss(o.loss ?? 'nll', value, p.atLeastOne(loss.count()));
   addRouterLoss(p, o.routerAuxCoef ?? 0);
   p.mean('train/nll', logp.neg(), loss);
   p.mean('policy/entropy', p.engine('entropy', loss), loss);
@@ -67,6 +92,8 @@ export const sft: Algorithm<typeof params> = {
     passes: 1,
     maxTokens: p.maxTokens,
     completionOnly: p.completionOnly,
+    packs: p.packing,
+    embeddingNoise: p.embeddingNoise,
   }),
   steps: (p, rows) => Math.ceil(rows / p.batchSize) * p.epochs,
   losses: (p) => ({ policy: sftLoss(p) }),

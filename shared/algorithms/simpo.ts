@@ -18,7 +18,7 @@ import {
 const params = z.strictObject({
   ...ratedParams('pairs', { batchSize: 16 }),
   ...betaParam(2, 'How sharply a pair is told apart. SimPO works with 2 to 10, CPO with 0.1.'),
-  ...optimizerParams({ learningRate: 5e-6, schedule: 'linear', warmup: 0.1 }),
+  ...optimizerParams({ learningRate: 1e-5, schedule: 'linear', warmup: 0.1 }),
   loss: field(z.enum(['simpo', 'sigmoid', 'hinge', 'ipo']).default('simpo'), {
     label: 'Loss',
     help: 'SimPO compares means by token with a margin; CPO compares sums.',

@@ -13,13 +13,14 @@ export const AlgorithmField = z.object({
   label: z.string(),
   help: z.string(),
   level: z.enum(['simple', 'advanced']),
-  section: z.enum(['Length of training', 'Rollouts', 'Learning', 'Objective', 'Adapter']),
+  section: z.enum(['Length of training', 'Rollouts', 'Learning', 'Objective', 'Trained weights']),
   step: z.number().optional(),
   unit: z.string().optional(),
   logarithmic: z.boolean().optional(),
   min: z.number().optional(),
   max: z.number().optional(),
   options: z.array(z.object({ value: z.string(), label: z.string() })).optional(),
+  when: z.object({ key: z.string(), is: z.string() }).optional(),
 });
 
 export const AlgorithmMetric = z.object({

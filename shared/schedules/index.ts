@@ -12,7 +12,7 @@ export interface SchedulePlan {
   warmup: number;
   /** Updates in all. */
   updates: number;
-  /** Where the factor ends, 0 to 1, default 0: cosine, polynomial, stable. */
+  /** Where the factor ends, 0 to 1, default 0: linear, cosine, polynomial, stable. */
   floor?: number;
   /** restarts: cosine waves, each from 1 to 0; default 1. */
   cycles?: number;
@@ -28,7 +28,7 @@ const wave = (x: number) => (1 + Math.cos(Math.PI * x)) / 2;
 /** Factor after the warm-up; `progress` goes from 0 to 1, `k` counts from the run's start. */
 const AFTER: Record<Schedule, (progress: number, k: number, plan: Required<SchedulePlan>) => number> = {
   constant: () => 1,
-  linear: (progress) => 1 - progress,
+  linear: (progress, _, { floor }) => floor + (1 - floor) * (1 - progress),
   cosine: (progress, _, { floor }) => floor + (1 - floor) * wave(progress),
   restarts: (progress, _, { cycles }) => (progress >= 1 ? 0 : wave((cycles * progress) % 1)),
   polynomial: (progress, _, { floor, power }) => floor + (1 - floor) * (1 - progress) ** power,

@@ -4,7 +4,7 @@ import { AtelierError } from '../../../shared/rpc';
 import { EngineHost } from '../system';
 import { ModelText } from '../text';
 import { fixturePath } from '../text/testing';
-import { scriptedEngine, type ScriptedEngine } from '../testing/scripted-engine';
+import { scriptedEngine, scriptedModel, type ScriptedEngine } from '../testing/scripted-engine';
 import { chatVerbs } from './chat';
 
 let engine: ScriptedEngine;
@@ -60,9 +60,10 @@ beforeEach(async () => {
   const verbs = chatVerbs({
     engineHost,
     model: async () => ({ name: 'Tiny', path: '/tiny', bytes: 1, contextLength: 64, text }),
-    adapter: async (run, step) => {
+    taught: async (run, step) => {
       if (run === 'none') throw new AtelierError('not_found', 'The run has no checkpoint yet.');
-      return { folder: `/runs/${run}/${step ?? 'newest'}`, weights: 'stored' };
+      const folder = `/runs/${run}/${step ?? 'newest'}`;
+      return run === 'whole' ? { kind: 'model', folder } : { kind: 'adapter', folder, weights: 'stored' };
     },
   });
   say = verbs.say;
@@ -129,6 +130,14 @@ it('answers with the adapter of a checkpoint, a few of which stay loaded', async
   expect(asked.at(-1)!.adapter).toBe(asked.at(-2)!.adapter);
   expect(new Set(asked.map((request) => request.adapter)).size).toBe(6);
   expect(unloaded).toBe(2);
+  const paths: string[] = [];
+  engine.loadModel = async (path) => {
+    paths.push(path);
+    return { ...scriptedModel, id: 7 as never };
+  };
+  await collect(say(input({ adapter: { run: 'whole' } }), { signal }));
+  expect(paths).toEqual(['/runs/whole/newest']);
+  expect(asked.at(-1)).toMatchObject({ model: 7, adapter: null });
   await expect(collect(say(input({ adapter: { run: 'none' } }), { signal }))).rejects.toMatchObject({
     code: 'not_found',
   });

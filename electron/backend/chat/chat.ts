@@ -1,7 +1,7 @@
 import type { BaseWeights } from '../../../shared/algorithms';
 import type { AtelierContract } from '../../../shared/contract';
 import { AtelierError, type Handlers } from '../../../shared/rpc';
-import type { EngineHost } from '../system';
+import type { EngineHost, Taught } from '../system';
 import type { ModelText } from '../text';
 import { TokenQueue } from './token-queue';
 
@@ -17,25 +17,26 @@ export interface ChatModel {
 export interface ChatOptions {
   engineHost: EngineHost;
   model(id: string): Promise<ChatModel>;
-  /** PEFT folder of a run's checkpoint, the newest where none is named, and the weights it was trained beside. */
-  adapter(run: string, checkpoint: number | undefined): Promise<{ folder: string; weights: BaseWeights }>;
+  /** What a run's checkpoint holds, the newest where none is named. */
+  taught(run: string, checkpoint: number | undefined): Promise<Taught>;
 }
 
 /** The verbs of `chat`. A cancelled call ends its generation. */
 export function chatVerbs({
   engineHost,
   model: find,
-  adapter: findAdapter,
+  taught,
 }: ChatOptions): Handlers<AtelierContract>['chat'] {
   return {
     async *say(input, { signal }) {
       yield { kind: 'loading' };
       const model = await find(input.model);
-      const trained = input.adapter && (await findAdapter(input.adapter.run, input.adapter.checkpoint));
-      const lease = await engineHost.acquire(model.path, model.bytes, trained?.weights);
+      const lease = await engineHost.weights(
+        model,
+        input.adapter && (await taught(input.adapter.run, input.adapter.checkpoint)),
+      );
       try {
         const engine = await engineHost.engine();
-        const adapter = trained ? (await lease.adapter(trained.folder)).id : null;
         const prompt = await model.text.prompt(input.messages);
         const room = model.contextLength - prompt.ids.length;
         if (room < 1) {
@@ -51,7 +52,7 @@ export function chatVerbs({
           .generate(
             {
               model: lease.model.id,
-              adapter,
+              adapter: lease.adapter,
               prompts: [prompt.ids],
               samplesPerPrompt: 1,
               maxNewTokens: Math.min(input.maxNewTokens, room),

@@ -88,10 +88,7 @@ export async function startBackend(options: BackendOptions): Promise<Backend> {
     chat: chatVerbs({
       engineHost,
       model: (id) => openModel(library, id),
-      adapter: async (run, step) => ({
-        folder: await runs.get(run).checkpointFolder(step),
-        weights: runs.get(run).baseWeights,
-      }),
+      taught: (run, step) => runs.get(run).taught(step),
     }),
     system: systemVerbs({
       home,

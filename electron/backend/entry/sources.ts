@@ -23,6 +23,8 @@ function usable({ id, name, path, contextLength, fingerprint, templateHash, insp
     name,
     path,
     contextLength,
+    layers: inspection.layers ?? 0,
+    hiddenSize: inspection.hiddenSize ?? 0,
     hash: fingerprint,
     templateHash,
     quantizedBits: inspection.quantizedBits,

@@ -62,6 +62,18 @@ export async function checkConfig(
       'Choose "As stored".',
     );
   }
+  if (params.method === 'full') {
+    if (needs.scalarHead) {
+      const message = `${algorithm.label} trains an adapter with a head of its own.`;
+      fault('params.method', message, 'Choose the adapter.');
+    }
+    if (model.quantizedBits !== null) {
+      const message = `${model.name} is stored in ${model.quantizedBits} bits: too coarse to be moved.`;
+      fault('params.method', message, 'Choose the adapter.');
+    }
+  } else if (params.optimizer === 'muon') {
+    fault('params.optimizer', 'Muon is for training all parameters.', 'Choose AdamW for the adapter.');
+  }
   const teacher = needs.roles.includes('teacher') ? config.teacher : null;
   if (needs.roles.includes('teacher')) {
     if (!config.teacher)

@@ -18,18 +18,20 @@ const rates: Rates = {
   adapterPerRank: 1000,
 };
 
-function costs(key: string, params: object, heldOut = 0, more: Partial<Rates> = {}) {
+function costs(key: string, params: object, heldOut = 0, more: Partial<Rates> = {}, model: object = {}) {
   const algorithm = algorithmByKey(key)!;
   const parsed = algorithm.params.parse(params);
   const needs = algorithm.needs(parsed);
   return costsOf(
-    { weightBytes: 1e6 },
+    { weightBytes: 1e6, parameters: 250_000, dtype: 'f32', ...model },
     { ...rates, ...more },
     {
       needs,
       rowTokens: 100,
       forwards: extraForwards(needs, algorithm.losses(parsed).policy),
       rank: 8,
+      full: parsed['method'] === 'full',
+      optimizer: parsed['optimizer'] as never,
       steps: 10,
       heldOut,
       microTokens: 4096,

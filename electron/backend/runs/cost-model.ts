@@ -1,5 +1,5 @@
 import { ROWS_AT_ONCE, type ModelInfo } from '../../../native/face';
-import type { Needs } from '../../../shared/algorithms';
+import type { CommonParams, Needs } from '../../../shared/algorithms';
 import type { Estimate } from '../../../shared/contract/runs';
 import type { Rates } from '../train';
 
@@ -10,12 +10,23 @@ export interface RunShape {
   /** Forwards without gradient of each of a step's rows. */
   forwards: number;
   rank: number;
+  /** All parameters are trained. */
+  full: boolean;
+  optimizer: CommonParams['optimizer'];
   steps: number;
   /** Held-out rows; each is answered twice before and twice after. */
   heldOut: number;
   microTokens: number;
   keepCheckpoints: number;
 }
+
+/** Bytes that an optimiser remembers of each number (native/src/train/rules/rule.h). */
+const STATE_BYTES: Record<CommonParams['optimizer'], number> = {
+  adamw: 8,
+  'adamw-8bit': 2,
+  adafactor: 0,
+  muon: 4,
+};
 
 interface Costs extends Pick<
   Estimate,
@@ -26,7 +37,11 @@ interface Costs extends Pick<
 }
 
 /** Time, memory and disk of a run from the model's measured rates. Pure arithmetic: moves with every field. */
-export function costsOf(model: Pick<ModelInfo, 'weightBytes'>, rates: Rates, shape: RunShape): Costs {
+export function costsOf(
+  model: Pick<ModelInfo, 'weightBytes' | 'parameters' | 'dtype'>,
+  rates: Rates,
+  shape: RunShape,
+): Costs {
   const { needs, steps } = shape;
   const rollouts = needs.data === 'rollouts' ? needs.prompts * needs.groupSize : 0;
   const limit = needs.maxNewTokens ?? 0;
@@ -63,10 +78,15 @@ export function costsOf(model: Pick<ModelInfo, 'weightBytes'>, rates: Rates, sha
           needs.roles.length) /
         3;
 
-  const adapterParameters = rates.adapterPerRank * shape.rank;
-  const weights = model.weightBytes;
-  const adapter = adapterParameters * 4;
-  const optimizer = adapterParameters * 8;
+  const trained = shape.full ? model.parameters : rates.adapterPerRank * shape.rank;
+  const moments = trained * STATE_BYTES[shape.optimizer];
+  // f32 masters, beside weights of another type
+  const masters = shape.full && model.dtype !== 'f32' ? trained * 4 : 0;
+  const copies = shape.full && needs.roles.length > 1 ? 2 : 1;
+  const weights = model.weightBytes * copies;
+  const adapter = shape.full ? 0 : trained * 4;
+  const optimizer = moments + masters + (shape.full ? trained * 4 : 0);
+  const checkpoint = moments + masters + (shape.full ? model.weightBytes : adapter);
   const answer = (shape.rowTokens + longest) * rates.samplingPerToken;
   const cache = Math.min(rollouts, ROWS_AT_ONCE) * answer;
   const padded =
@@ -87,7 +107,7 @@ export function costsOf(model: Pick<ModelInfo, 'weightBytes'>, rates: Rates, sha
     },
     secondsPerStep,
     totalSeconds: steps * secondsPerStep + evaluation,
-    diskBytes: (shape.keepCheckpoints + 1) * adapterParameters * 12 + steps * rollouts * (300 + length * 12),
+    diskBytes: (shape.keepCheckpoints + 1) * checkpoint + steps * rollouts * (300 + length * 12),
     rollouts: rollouts > 0 ? steps * rollouts : null,
   };
 }

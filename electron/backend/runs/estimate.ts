@@ -64,10 +64,11 @@ export async function estimateRun(
       config.data.dataset,
       algorithm.key,
       needs.temperature,
-      params.loraTargets,
+      params.method === 'full' ? params.optimizer : params.loraTargets,
       params.baseWeights,
       params.dora,
       params.savedModules,
+      params.recompute,
       // these look at the whole step first, with a forward of their own
       program.nodes.some(({ op }) => op === 'quantile' || op === 'sort'),
       JSON.stringify(config.data.mapping),
@@ -112,9 +113,11 @@ export async function estimateRun(
       rowTokens: meanTokens(data),
       forwards: extraForwards(needs, program),
       rank: params.loraRank,
+      full: params.method === 'full',
+      optimizer: params.optimizer,
       steps: await algorithm.steps(params, prepared.usable),
       heldOut: prepared.heldOutRows,
-      microTokens: await chooseMicroTokens(engine, lease.model),
+      microTokens: await chooseMicroTokens(engine, model, params),
       keepCheckpoints: options.settings.values.keepCheckpoints,
     });
     if (leastBytes > availableBytes) {

@@ -10,14 +10,10 @@ import { tellOfRows } from './left-out';
 import { chooseMicroTokens, identity, prepareData, type PreparedData } from './prepare';
 import type { Live, RunEntry } from './run-entry';
 import type { RunsOptions } from './options';
-import { openRewardModel, openTeacher, type AdapterFolder } from './roles';
+import { openRewardModel, openTeacher, type TaughtBy } from './roles';
 
 /** Takes a run from the queue to its end. Settles when its store is closed; a failure is the run's status. */
-export async function execute(
-  entry: RunEntry,
-  options: RunsOptions,
-  adapterFolder: AdapterFolder,
-): Promise<void> {
+export async function execute(entry: RunEntry, options: RunsOptions, taught: TaughtBy): Promise<void> {
   const store = RunStore.open(entry.folder);
   let end!: () => void;
   const live: Live = {
@@ -29,7 +25,7 @@ export async function execute(
   store.onChange(() => entry.changed());
   entry.live = live;
   try {
-    const outcome = await work(entry, live, options, adapterFolder);
+    const outcome = await work(entry, live, options, taught);
     if (outcome === 'closed') store.setStatus('interrupted', 'Atelier was closed.');
   } catch (error) {
     fail(entry, store, options, error);
@@ -40,7 +36,7 @@ export async function execute(
   }
 }
 
-async function work(entry: RunEntry, live: Live, options: RunsOptions, adapterFolder: AdapterFolder) {
+async function work(entry: RunEntry, live: Live, options: RunsOptions, taught: TaughtBy) {
   const { sources, engineHost, settings } = options;
   const record = entry.readable;
   const { config } = record;
@@ -74,26 +70,32 @@ async function work(entry: RunEntry, live: Live, options: RunsOptions, adapterFo
     prepareData(config, checked, sources, { signal, onProgress: preparing }),
   );
   if (typeof prepared === 'string') return prepared;
+  const { model, params, needs } = checked;
+  const whole = params.method === 'full';
+  const held = !whole || needs.roles.some((role) => role === 'reference' || role === 'critic');
   let lease: Awaited<ReturnType<typeof engineHost.acquire>> | null = null;
   let teacher: Awaited<ReturnType<typeof openTeacher>> | null = null;
   let judge: Awaited<ReturnType<typeof openRewardModel>> | null = null;
   try {
-    lease = await engineHost.acquire(checked.model.path, checked.model.bytes, checked.params.baseWeights);
+    if (held) lease = await engineHost.acquire(model.path, model.bytes, params.baseWeights);
     const engine = await engineHost.engine();
     if (store.lastStep() === 0) tellOfRows(store, prepared, (performance.now() - start) / 1000);
-    await entry.setSteps(await checked.algorithm.steps(checked.params, prepared.usable));
-    const microTokens = await chooseMicroTokens(engine, lease.model);
-    const from = { sources, engineHost, engine, adapterFolder, microTokens };
-    if (checked.teacher) teacher = await openTeacher(checked.teacher, checked.model, prepared.data, from);
+    await entry.setSteps(await checked.algorithm.steps(params, prepared.usable));
+    const microTokens = await chooseMicroTokens(engine, model, params);
+    const from = { sources, engineHost, engine, taught, microTokens };
+    if (checked.teacher) teacher = await openTeacher(checked.teacher, model, prepared.data, from);
     if (checked.rewardModel) judge = await openRewardModel(checked.rewardModel, from);
     return await train({
       folder: entry.folder,
       config,
       algorithm: checked.algorithm,
-      params: checked.params,
+      params,
       engine,
-      model: lease.model,
-      text: checked.model.text,
+      base: lease?.model ?? null,
+      // weights, masters, gradient and moments
+      openModel: (folder) => engineHost.own(folder ?? model.path, 4 * model.bytes),
+      contextLength: model.contextLength,
+      text: model.text,
       data: prepared.data,
       teacher: teacher?.role ?? null,
       rewards: [...(await scorersOf(checked.rewards, sources)), ...(judge ? [judge.role] : [])],
@@ -102,10 +104,10 @@ async function work(entry: RunEntry, live: Live, options: RunsOptions, adapterFo
       belongsTo: identity(checked, config.params, prepared),
       describeAdapter: (folder, { modules, saved, scalarHead }) =>
         writeAdapterConfig(folder, {
-          base: checked.model.name,
-          rank: checked.params.loraRank,
-          alpha: checked.params.loraAlpha,
-          rslora: checked.params.rsLora,
+          base: model.name,
+          rank: params.loraRank,
+          alpha: params.loraAlpha,
+          rslora: params.rsLora,
           modules,
           saved,
           scalarHead,

@@ -2,16 +2,19 @@ import { copyFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Engine, EngineModule, GgufText } from '../../../native/face';
 import type { ExportForm } from '../../../shared/contract/runs';
+import { AtelierError } from '../../../shared/rpc';
 import { copyTextFiles, folderSource, ggufSource, ggufText, writeTextFiles } from '../text';
 import type { Limits } from './logit-difference';
 
 export interface WriteOptions {
   engine: Engine;
   module: Pick<EngineModule, 'readGguf' | 'checkModel'>;
-  /** Path of the base. */
+  /** Path of the weights; of the base where there is an adapter. */
   base: string;
-  /** PEFT folder. */
-  adapter: string;
+  /** PEFT folder; null where all parameters were trained. */
+  adapter: string | null;
+  /** Path of the model whose tokenizer and template it has. */
+  text: string;
   /** Name of the run, for the file's own notes. */
   name: string;
   /** An empty folder. */
@@ -38,8 +41,8 @@ const ROUNDED = {
 
 const isFile = async (path: string) => !(await stat(path)).isDirectory();
 
-async function textOf({ base, module }: WriteOptions) {
-  return (await isFile(base)) ? ggufSource(module.readGguf(base).metadata) : folderSource(base);
+async function textOf({ text, module }: WriteOptions) {
+  return (await isFile(text)) ? ggufSource(module.readGguf(text).metadata) : folderSource(text);
 }
 
 /** A folder that transformers or mlx-lm loads. */
@@ -47,9 +50,9 @@ async function writeFolder(
   options: WriteOptions,
   as: Extract<Parameters<Engine['exportModel']>[0]['as'], { kind: 'safetensors' | 'mlx' }>,
 ): Promise<void> {
-  const { engine, base, adapter, to, signal } = options;
-  if (await isFile(base)) await writeTextFiles(await textOf(options), to);
-  else await copyTextFiles(base, to);
+  const { engine, base, adapter, text, to, signal } = options;
+  if (await isFile(text)) await writeTextFiles(await textOf(options), to);
+  else await copyTextFiles(text, to);
   await engine.exportModel({ base, adapter, to, as }, { signal });
 }
 
@@ -62,6 +65,14 @@ export function formOf(form: ExportForm): Form {
         model: null,
         limits: EXACT,
         async write({ adapter, to }) {
+          if (adapter === null) {
+            throw new AtelierError(
+              'invalid_input',
+              'This run trained all parameters: there is no adapter.',
+              'Export it as a whole model.',
+              { path: 'as' },
+            );
+          }
           for (const name of ['adapter_model.safetensors', 'adapter_config.json'])
             await copyFile(join(adapter, name), join(to, name));
         },

@@ -8,6 +8,7 @@ import type { HostSpawn } from '../../supervise/host-spawn';
 import type { Roots } from '../places';
 import { files, isDiskFull } from '../store';
 import { sequencesOf } from '../datasets';
+import type { Taught } from '../system';
 import { formOf } from './export-forms';
 import { logitDifference, within, type Difference } from './logit-difference';
 import { modelCard } from './model-card';
@@ -15,6 +16,7 @@ import { dataKindOfRun } from './data-kind';
 import type { RunEntry } from './run-entry';
 import type { RunsOptions } from './options';
 import { summarise } from './summary';
+import type { UsableModel } from './sources';
 import { verifyInFreshProcess } from './verify';
 
 const PROMPTS = 8;
@@ -45,7 +47,8 @@ export async function* exportRun(
   const record = entry.readable;
   const form = formOf(request.as);
   const checkpoint = entry.checkpoint(request.checkpoint);
-  const source = await entry.checkpointFolder(checkpoint.step, 'hashes');
+  const source = await entry.taught(checkpoint.step, 'hashes');
+  const model = await options.sources.model(record.config.model);
   yield { kind: 'progress', phase: 'writing', done: 0, total: 3 };
   const target = await targetFolder(
     entry,
@@ -59,12 +62,14 @@ export async function* exportRun(
     await writable(target, async () => {
       // not `recursive`: its parent is there, and on some file systems Node then tries for ever
       await mkdir(temporary);
-      const { path: base } = await options.sources.model(record.config.model);
+      const { path: base } = model;
       await form.write({
         engine: await options.engineHost.engine(),
         module: options.module(),
-        base,
-        adapter: source,
+        text: base,
+        ...(source.kind === 'model'
+          ? { base: source.folder, adapter: null }
+          : { base, adapter: source.folder }),
         name: record.name,
         to: temporary,
         signal,
@@ -72,7 +77,7 @@ export async function* exportRun(
     });
     signal.throwIfAborted();
     yield { kind: 'progress', phase: 'verifying', done: 0, total: 1 };
-    const { live, base } = await compare(entry, source, temporary, form, options);
+    const { live, base } = await compare(entry, model, source, temporary, form, options);
     signal.throwIfAborted();
     const verified = within(live, form.limits) && base.logit > 0;
     const message = verified ? null : complaint(live, base);
@@ -195,15 +200,25 @@ async function refuseTaken(target: string): Promise<void> {
  */
 async function compare(
   entry: RunEntry,
-  source: string,
+  model: UsableModel,
+  source: Taught,
   target: string,
   form: ReturnType<typeof formOf>,
   options: ExportOptions,
 ): Promise<{ live: Difference; base: Difference }> {
-  const model = await options.sources.model(entry.readable.config.model);
   const { rows } = await promptRows(entry, options);
   const weights = form.model === null ? entry.baseWeights : 'stored';
-  const [live, base] = await hereLogits();
+  const here = async (taught: Taught | null): Promise<Float32Array> => {
+    const held = await options.engineHost.weights(model, taught, weights);
+    try {
+      const engine = await options.engineHost.engine();
+      return await engine.logits({ model: held.model.id, adapter: held.adapter, rows, positions: 'last' });
+    } finally {
+      held.release();
+    }
+  };
+  const live = await here(source);
+  const base = await here(null);
   const fresh = await verifyInFreshProcess(options.spawn, {
     device: options.engineHost.device,
     ...(form.model === null
@@ -214,21 +229,6 @@ async function compare(
   });
   const count = rows.lengths.length;
   return { live: logitDifference(fresh, live, count), base: logitDifference(fresh, base, count) };
-
-  async function hereLogits(): Promise<[Float32Array, Float32Array]> {
-    const lease = await options.engineHost.acquire(model.path, model.bytes, weights);
-    try {
-      const engine = await options.engineHost.engine();
-      const adapter = await lease.adapter(source);
-      const request = { model: lease.model.id, rows, positions: 'last' as const };
-      return [
-        await engine.logits({ ...request, adapter: adapter.id }),
-        await engine.logits({ ...request, adapter: null }),
-      ];
-    } finally {
-      lease.release();
-    }
-  }
 }
 
 /** The first prompts (or examples) of the run's data. */

@@ -19,8 +19,14 @@ export interface CardNumbers {
 }
 
 /** What the folder holds, and how it is loaded. */
-function aboutForm(form: ExportForm, base: string): { library: string; what: string; use: string } {
-  const merged = `${base} with a LoRA adapter merged into it in 32-bit`;
+function aboutForm(
+  form: ExportForm,
+  base: string,
+  whole: boolean,
+): { library: string; what: string; use: string } {
+  const merged = whole
+    ? `${base} with all parameters trained`
+    : `${base} with a LoRA adapter merged into it in 32-bit`;
   switch (form.kind) {
     case 'adapter':
       return {
@@ -63,14 +69,15 @@ tokenizer = AutoTokenizer.from_pretrained("PATH_OF_THIS_FOLDER")
 /** README.md of an export: what it is, how it was made, how to load it. */
 export function modelCard(record: RunRecord, { step, heldOut, unverified, form }: CardNumbers): string {
   const { config } = record;
-  const { library, what, use } = aboutForm(form, record.modelName);
+  const whole = config.params['method'] === 'full';
+  const { library, what, use } = aboutForm(form, record.modelName, whole);
   const number = (value: number | null) => (value === null ? 'not measured' : value.toFixed(3));
   return `---
 base_model: ${record.modelName}
 library_name: ${library}
 pipeline_tag: text-generation
 tags:
-- lora
+- ${whole ? 'full-parameter' : 'lora'}
 - ${config.algorithm}
 ---
 

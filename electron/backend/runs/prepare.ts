@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import type { Engine, ModelInfo } from '../../../native/face';
-import type { DataKind } from '../../../shared/algorithms';
+import type { Engine } from '../../../native/face';
+import type { CommonParams, DataKind } from '../../../shared/algorithms';
 import type { LeftOut } from '../../../shared/contract/datasets';
 import type { FrozenReward, RunConfig } from '../../../shared/contract/runs';
 import { AtelierError } from '../../../shared/rpc';
@@ -8,7 +8,7 @@ import { sequencesOf, type RowList, type RowOf } from '../datasets';
 import { isPlain, type RunData } from '../train';
 import { tokenBudget, type Checked } from './check-config';
 import { HeldOutPart } from './held-out-part';
-import type { Rows, Sources } from './sources';
+import type { Rows, Sources, UsableModel } from './sources';
 
 export interface PreparedData {
   data: RunData;
@@ -166,10 +166,17 @@ function rewardsIdentity(rewards: readonly FrozenReward[], hash: (text: string) 
 }
 
 /** Padded tokens a forward and backward holds at once: bounded by a share of the engine's memory. */
-export async function chooseMicroTokens(engine: Engine, model: ModelInfo): Promise<number> {
+export async function chooseMicroTokens(
+  engine: Engine,
+  { layers, hiddenSize, bytes }: Pick<UsableModel, 'layers' | 'hiddenSize' | 'bytes'>,
+  { method, recompute }: Pick<CommonParams, 'method' | 'recompute'>,
+): Promise<number> {
   const { memoryLimitBytes, activeBytes } = await engine.stats();
   // about 34 activations of the hidden size a layer are kept for the backward, in the compute type
-  const perToken = model.layers * model.hiddenSize * 34 * (model.dtype === 'f32' ? 4 : 2);
-  const room = Math.max(0, memoryLimitBytes - activeBytes) / 3;
+  const kept = recompute ? layers + 34 : layers * 34;
+  const perToken = kept * hiddenSize * (engine.device === 'cpu' ? 4 : 2);
+  // weights, gradient and moments of a whole model come before
+  const taken = activeBytes + (method === 'full' ? 4 * bytes : 0);
+  const room = Math.max(0, memoryLimitBytes - taken) / 3;
   return Math.max(512, Math.min(32_768, Math.floor(room / perToken)));
 }

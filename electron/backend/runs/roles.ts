@@ -3,7 +3,7 @@ import type { AdapterId, Engine, ModelInfo } from '../../../native/face';
 import type { RoleModel, RunConfig } from '../../../shared/contract/runs';
 import { AtelierError } from '../../../shared/rpc';
 import { sequencesOf } from '../datasets';
-import type { EngineHost } from '../system';
+import type { EngineHost, Taught } from '../system';
 import {
   scoreOfRows,
   type RunData,
@@ -11,17 +11,18 @@ import {
   type Score,
   type TrainJob,
   type WeightedScorer,
+  type Weights,
 } from '../train';
 import type { Sources, UsableModel } from './sources';
 
-/** Folder of a run's checkpoint, the newest where none is named. */
-export type AdapterFolder = (run: string, checkpoint: number | undefined) => Promise<string>;
+/** What a run's checkpoint holds, the newest where none is named. */
+export type TaughtBy = (run: string, checkpoint: number | undefined) => Promise<Taught>;
 
 export interface RolesFrom {
   sources: Sources;
   engineHost: EngineHost;
   engine: Engine;
-  adapterFolder: AdapterFolder;
+  taught: TaughtBy;
   microTokens: number;
 }
 
@@ -38,12 +39,13 @@ const COMPARED = 16;
 async function open(
   { adapter }: RoleModel,
   model: UsableModel,
-  { engineHost, engine, adapterFolder }: RolesFrom,
+  { engineHost, engine, taught: taughtBy }: RolesFrom,
 ): Promise<Held<{ model: ModelInfo; adapter: AdapterId | null; scalarHead: boolean }>> {
-  const lease = await engineHost.acquire(model.path, model.bytes);
+  const taught = adapter && (await taughtBy(adapter.run, adapter.checkpoint));
+  const lease = await engineHost.acquire(taught?.kind === 'model' ? taught.folder : model.path, model.bytes);
   try {
-    const folder = adapter && (await adapterFolder(adapter.run, adapter.checkpoint));
-    const loaded = folder === null ? null : await engine.loadAdapter(lease.model.id, folder);
+    const loaded =
+      taught?.kind === 'adapter' ? await engine.loadAdapter(lease.model.id, taught.folder) : null;
     const scalarHead = loaded?.scalarHead ?? lease.model.scalarHead;
     return {
       role: { model: lease.model, adapter: loaded?.id ?? null, scalarHead },
@@ -97,14 +99,15 @@ export async function openRewardModel(
       { path: 'rewardModel' },
     );
   }
-  const job = { engine: from.engine, model: role.model, microTokens: from.microTokens };
+  const job = { engine: from.engine, microTokens: from.microTokens };
+  const weights = { model: role.model.id, adapter: role.adapter };
   return {
     role: {
       name: 'model',
       weight: chosen.weight,
       scorer: {
         hash: createHash('sha256').update(JSON.stringify(chosen)).digest('hex'),
-        score: (samples, _key, signal) => scoreConversations(samples, model, job, role.adapter, from, signal),
+        score: (samples, _key, signal) => scoreConversations(samples, model, job, weights, from, signal),
       },
     },
     release,
@@ -115,8 +118,8 @@ export async function openRewardModel(
 async function scoreConversations(
   samples: Sample[],
   model: UsableModel,
-  job: Pick<TrainJob, 'engine' | 'model' | 'microTokens'>,
-  adapter: AdapterId | null,
+  job: Pick<TrainJob, 'engine' | 'microTokens'>,
+  weights: Weights,
   { sources }: RolesFrom,
   signal: AbortSignal,
 ): Promise<Score[]> {
@@ -134,7 +137,7 @@ async function scoreConversations(
     }),
   );
   const rows = written.filter((one): one is Int32Array => one instanceof Int32Array);
-  const scores = await scoreOfRows(job, adapter, rows, signal);
+  const scores = await scoreOfRows(job, weights, rows, signal);
   const milliseconds = (performance.now() - start) / samples.length;
   let next = 0;
   return written.map((one): Score => {

@@ -12,6 +12,7 @@ import {
   type RunRecord,
   type StoreReader,
 } from '../store';
+import type { Taught } from '../system';
 import type { RunControl } from '../train';
 
 /** A run at work: the one writer of its store. */
@@ -117,7 +118,14 @@ export class RunEntry {
     );
   }
 
-  /** Its folder, which PEFT could load. @throws AtelierError not_found, or invalid_file where it is damaged */
+  /** What a checkpoint holds; see checkpointFolder. */
+  async taught(step?: number, by?: 'sizes' | 'hashes'): Promise<Taught> {
+    const folder = await this.checkpointFolder(step, by);
+    if (this.readable.config.params['method'] === 'full') return { kind: 'model', folder };
+    return { kind: 'adapter', folder, weights: this.baseWeights };
+  }
+
+  /** Its folder, which PEFT or transformers could load. @throws AtelierError not_found, or invalid_file where it is damaged */
   async checkpointFolder(step?: number, by: 'sizes' | 'hashes' = 'sizes'): Promise<string> {
     const checkpoint = this.checkpoint(step);
     const folder = join(this.folder, CHECKPOINTS, checkpoint.folder);

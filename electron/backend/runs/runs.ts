@@ -17,7 +17,7 @@ import {
 } from '../store';
 import { checkConfig, type Checked } from './check-config';
 import { execute } from './execute';
-import type { AdapterFolder } from './roles';
+import type { TaughtBy } from './roles';
 import { prepareData } from './prepare';
 import { RunEntry } from './run-entry';
 import type { RunsOptions } from './options';
@@ -275,8 +275,8 @@ export class Runs {
     }
     this.#active = entry;
     this.options.onWorking?.(entry.record!.name);
-    const adapterFolder: AdapterFolder = (run, step) => this.get(run).checkpointFolder(step, 'hashes');
-    void execute(entry, this.options, adapterFolder).finally(() => {
+    const taught: TaughtBy = (run, step) => this.get(run).taught(step, 'hashes');
+    void execute(entry, this.options, taught).finally(() => {
       this.#active = null;
       this.#pump();
     });

@@ -15,6 +15,8 @@ export interface UsableModel {
   contextLength: number;
   /** Bits of a number of a quantised checkpoint; null: floats. */
   quantizedBits: number | null;
+  layers: number;
+  hiddenSize: number;
   text: TextSide & {
     /** One piece of text a token. */
     pieces(ids: Int32Array): Promise<string[]>;

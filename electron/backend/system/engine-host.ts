@@ -1,4 +1,4 @@
-import type { AdapterInfo, Device, Engine, EngineModule, ModelInfo } from '../../../native/face';
+import type { AdapterId, AdapterInfo, Device, Engine, EngineModule, ModelInfo } from '../../../native/face';
 import { BASE_BITS, type BaseWeights } from '../../../shared/algorithms';
 
 export type EngineState = { state: 'starting' | 'ready' } | { state: 'failed'; error: unknown };
@@ -19,6 +19,10 @@ export interface Lease {
   adapter(folder: string): Promise<AdapterInfo>;
   release(): void;
 }
+
+/** What a run's checkpoint holds: an adapter on the model that it began with, or a whole model. */
+export type Taught =
+  { kind: 'adapter'; folder: string; weights: BaseWeights } | { kind: 'model'; folder: string };
 
 /**
  * The one engine of a backend, made at first use, with the models that it holds. A model stays after use, so
@@ -87,6 +91,39 @@ export class EngineHost {
         resident.usedAt = Date.now();
       },
     };
+  }
+
+  /** A copy for who changes its weights; nobody else gets it, and `release` unloads it. */
+  async own(path: string, weightBytes: number): Promise<{ model: ModelInfo; release(): Promise<void> }> {
+    const engine = await this.engine();
+    await this.#makeRoom(engine, weightBytes);
+    const model = await engine.loadModel(path);
+    return {
+      model,
+      release: async () => {
+        await engine.unloadModel(model.id);
+        await engine.clearCache();
+      },
+    };
+  }
+
+  /** A model with what a run has taught it, to answer with; see `acquire`. Without it in the form of `plain`. */
+  async weights(
+    base: { path: string; bytes: number },
+    taught: Taught | null,
+    plain: BaseWeights = 'stored',
+  ): Promise<{ model: ModelInfo; adapter: AdapterId | null; release(): void }> {
+    const path = taught?.kind === 'model' ? taught.folder : base.path;
+    const form = taught?.kind === 'adapter' ? taught.weights : taught ? 'stored' : plain;
+    const lease = await this.acquire(path, base.bytes, form);
+    const { model, release } = lease;
+    if (taught?.kind !== 'adapter') return { model, adapter: null, release };
+    try {
+      return { model, adapter: (await lease.adapter(taught.folder)).id, release };
+    } catch (error) {
+      release();
+      throw error;
+    }
   }
 
   async #adapter(engine: Engine, resident: Resident, folder: string): Promise<AdapterInfo> {

@@ -1,7 +1,7 @@
-import type { AdapterId } from '../../../native/face';
 import type { Needs } from '../../../shared/algorithms';
 import { heldOutRows } from './held-out-rows';
 import type { TrainJob } from './job';
+import type { Policy } from './policy';
 import type { ProgressMeter } from './progress';
 import { draw } from './random';
 import { scoreAnswers } from './score-answers';
@@ -10,19 +10,18 @@ import { scoreAnswers } from './score-answers';
 export async function evaluate(
   job: TrainJob,
   needs: Needs,
-  adapter: AdapterId,
+  policy: Policy,
   step: number,
   meter: ProgressMeter,
   signal: AbortSignal,
 ): Promise<Record<string, number>> {
   const { data } = job;
-  if (data.kind !== 'rollouts') return heldOutRows(job, needs, adapter, step, meter, signal);
+  if (data.kind !== 'rollouts') return heldOutRows(job, needs, policy, step, meter, signal);
   const total = 2 * data.heldOut.length;
   const measure = async (temperature: number, done: number) => {
     const { rows } = await job.engine.generate(
       {
-        model: job.model.id,
-        adapter,
+        ...policy.weights,
         prompts: data.heldOut.map((prompt) => prompt.ids),
         samplesPerPrompt: 1,
         maxNewTokens: needs.maxNewTokens ?? 512,

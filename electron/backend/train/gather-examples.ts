@@ -1,7 +1,6 @@
-import type { AdapterId } from '../../../native/face';
 import { exampleRows, fromDataset, type Gathered } from './gathered';
 import type { ExampleRow } from '../datasets';
-import type { TrainJob } from './job';
+import type { TrainJob, Weights } from './job';
 import type { Plan } from './plan';
 import type { ProgressMeter } from './progress';
 import { draw } from './random';
@@ -13,7 +12,7 @@ import { draw } from './random';
 export async function gatherExamples(
   job: TrainJob,
   { needs }: Plan,
-  policy: AdapterId,
+  policy: Weights,
   step: number,
   rows: readonly ExampleRow[],
   meter: ProgressMeter,
@@ -26,7 +25,7 @@ export async function gatherExamples(
   // the order of the step's rows is drawn anew in each epoch
   const own = rows.slice(0, count).filter((row) => {
     const { length } = promptOf(row);
-    return length > 0 && length + limit <= job.model.contextLength;
+    return length > 0 && length + limit <= job.contextLength;
   });
   const answered = new Map(
     own.length === 0
@@ -39,7 +38,7 @@ export async function gatherExamples(
 
 async function sample(
   job: TrainJob,
-  adapter: AdapterId,
+  policy: Weights,
   step: number,
   rows: readonly ExampleRow[],
   prompts: Int32Array[],
@@ -51,8 +50,7 @@ async function sample(
   meter.phase('rollout', step, 0, rows.length);
   const generated = await job.engine.generate(
     {
-      model: job.model.id,
-      adapter,
+      ...policy,
       prompts,
       samplesPerPrompt: 1,
       maxNewTokens,

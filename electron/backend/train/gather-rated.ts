@@ -1,11 +1,11 @@
-import type { AdapterId } from '../../../native/face';
 import { AtelierError } from '../../../shared/rpc';
 import type { TrainRow } from './batch';
 import { fromDataset, type Gathered } from './gathered';
 import type { Example, PairRow, RatedRow, RowList } from '../datasets';
 import type { TrainJob } from './job';
 import type { Plan } from './plan';
-import { addLogps, scoreRows } from './score-rows';
+import type { Policy } from './policy';
+import { addLogps, referenceOf, scoreRows } from './score-rows';
 
 const trainRow = ({ ids, lossMask }: Example, group: number, values: TrainRow['values']): TrainRow => ({
   ids,
@@ -28,7 +28,7 @@ export const ratedRows = (rows: readonly RatedRow[]): TrainRow[] =>
 export async function gatherPairs(
   job: TrainJob,
   plan: Plan,
-  policy: AdapterId,
+  policy: Policy,
   pairs: readonly PairRow[],
   signal: AbortSignal,
 ): Promise<Gathered> {
@@ -40,18 +40,18 @@ export async function gatherPairs(
 export async function gatherRated(
   job: TrainJob,
   plan: Plan,
-  policy: AdapterId,
+  policy: Policy,
   rated: readonly RatedRow[],
   signal: AbortSignal,
 ): Promise<Gathered> {
   const rows = ratedRows(rated);
   await addLogps(job, plan.program, plan.needs, policy, rows, signal);
   if (plan.program.inputs.some((input) => input.name === 'mismatchedLogRatio')) {
-    const limit = Math.min(plan.needs.maxTokens ?? Infinity, job.model.contextLength);
+    const limit = Math.min(plan.needs.maxTokens ?? Infinity, job.contextLength);
     const mismatched = rated.map((row, k) => mismatch(row, nextOf(job, rated, k), limit));
     const ids = mismatched.map((row) => row.ids);
-    const ours = await scoreRows(job, policy, ids, 1, signal);
-    const base = await scoreRows(job, null, ids, 1, signal);
+    const ours = await scoreRows(job, policy.weights, ids, 1, signal);
+    const base = await scoreRows(job, referenceOf(policy), ids, 1, signal);
     rows.forEach((row, k) => {
       const { lossMask } = mismatched[k]!;
       let sum = 0;

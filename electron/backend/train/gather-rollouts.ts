@@ -1,16 +1,15 @@
-import type { AdapterId } from '../../../native/face';
 import type { Judgement, Needs } from '../../../shared/algorithms';
 import type { NewGroup } from '../store';
 import { answerMetrics, describeFailure, failed, stored, type Answer } from './answers';
 import type { Gathered } from './gathered';
 import type { PromptRow, RowList } from '../datasets';
-import type { Sample, TrainJob } from './job';
+import type { Sample, TrainJob, Weights } from './job';
 import type { ProgressMeter } from './progress';
 import type { Plan } from './plan';
 import type { Policy } from './policy';
 import { draw } from './random';
 import { scoreAnswers } from './score-answers';
-import { addLogps, scoreRows, valueRows } from './score-rows';
+import { addLogps, referenceOf, scoreRows, valueRows } from './score-rows';
 import { firstTarget, onAnswer, sampledTrainRow, wholeRow } from './train-row';
 
 interface Round {
@@ -23,7 +22,7 @@ interface Round {
 export async function gatherRollouts(
   job: TrainJob,
   plan: Plan,
-  { adapter, critic }: Pick<Policy, 'adapter' | 'critic'>,
+  policy: Policy,
   step: number,
   meter: ProgressMeter,
   signal: AbortSignal,
@@ -38,9 +37,9 @@ export async function gatherRollouts(
     const chosen = round === 0 ? plan.order.step(step) : plan.order.extra(step, round);
     if (chosen.length === 0) break;
     const prompts = chosen.map((k) => rows.at(k)!);
-    rounds.push(await sampleRound(job, needs, adapter, { step, round }, prompts, meter, signal));
+    rounds.push(await sampleRound(job, needs, policy.weights, { step, round }, prompts, meter, signal));
     answers = rounds.flatMap((r) => r.answers);
-    others = await otherRoles(job, needs, critic, answers, signal);
+    others = await otherRoles(job, needs, policy, answers, signal);
     judgement = await judge(job, answers, others);
     if (!needs.resample || contrasts(answers, judgement).size >= needs.prompts) break;
   }
@@ -72,7 +71,7 @@ export async function gatherRollouts(
       if (values) row.values[name] = onAnswer(answer, values[k]!);
     return [row];
   });
-  await addLogps(job, plan.program, needs, adapter, kept, signal);
+  await addLogps(job, plan.program, needs, policy, kept, signal);
   const sum = (of: (round: Round) => number) => rounds.reduce((total, round) => total + of(round), 0);
   return {
     rows: kept,
@@ -103,7 +102,7 @@ export async function gatherRollouts(
 async function sampleRound(
   job: TrainJob,
   needs: Needs,
-  adapter: AdapterId,
+  weights: Weights,
   { step, round }: { step: number; round: number },
   prompts: PromptRow[],
   meter: ProgressMeter,
@@ -113,8 +112,7 @@ async function sampleRound(
   meter.phase('rollout', step, 0, total);
   const { rows, tokens, seconds } = await job.engine.generate(
     {
-      model: job.model.id,
-      adapter,
+      ...weights,
       prompts: prompts.map((prompt) => prompt.ids),
       samplesPerPrompt: needs.groupSize,
       maxNewTokens: needs.maxNewTokens ?? 512,
@@ -165,7 +163,7 @@ type OtherRoles = Partial<Record<'refLogp' | 'value', Float32Array[] | undefined
 async function otherRoles(
   job: TrainJob,
   needs: Needs,
-  critic: Policy['critic'],
+  policy: Policy,
   answers: Answer[],
   signal: AbortSignal,
 ): Promise<OtherRoles> {
@@ -173,9 +171,9 @@ async function otherRoles(
   const ofAnswers = (all: Float32Array[]) => all.map((one, k) => one.slice(firstTarget(answers[k]!)));
   return {
     ...(needs.judgesReference && {
-      refLogp: ofAnswers(await scoreRows(job, null, rows, needs.temperature ?? 1, signal)),
+      refLogp: ofAnswers(await scoreRows(job, referenceOf(policy), rows, needs.temperature ?? 1, signal)),
     }),
-    ...(critic && { value: ofAnswers(await valueRows(job, critic.adapter, rows, signal)) }),
+    ...(policy.critic && { value: ofAnswers(await valueRows(job, policy.critic.weights, rows, signal)) }),
   };
 }
 

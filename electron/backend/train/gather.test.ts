@@ -7,6 +7,7 @@ import { gatherRollouts } from './gather-rollouts';
 import type { Example, RatedRow } from '../datasets';
 import type { Scorer, TrainJob } from './job';
 import { planOf } from './plan';
+import { openPolicy } from './policy';
 import { ProgressMeter } from './progress';
 import { jobs, rewarded } from './testing';
 
@@ -33,15 +34,10 @@ function tellingEngine() {
   return { engine, scored };
 }
 
-async function rollouts(run: TrainJob, step = 1) {
-  const { id } = await run.engine.createAdapter(run.model.id, {
-    rank: 1,
-    alpha: 1,
-    targetModules: [],
-    seed: 0,
-  });
-  return gatherRollouts(run, await planOf(run), { adapter: id, critic: null }, step, meter, forever);
-}
+const policyOf = async (run: TrainJob) => openPolicy(run, run.algorithm.needs(run.params));
+
+const rollouts = async (run: TrainJob, step = 1) =>
+  gatherRollouts(run, await planOf(run), await policyOf(run), step, meter, forever);
 
 /** Every other prompt has answers of different worth. */
 const halfAlive: Scorer = {
@@ -168,13 +164,8 @@ describe('rated rows', () => {
     const pair = { line: 1, chosen: example([1, 2, 3, 4], 2), rejected: example([1, 2, 5], 2) };
     const dpo = algorithmByKey('dpo')!;
     const run = make({}, { engine, algorithm: dpo, data: { kind: 'pairs', rows: [pair], heldOut: [] } });
-    const { id } = await engine.createAdapter(run.model.id, {
-      rank: 1,
-      alpha: 1,
-      targetModules: [],
-      seed: 0,
-    });
-    const { rows } = await gatherPairs(run, await planOf(run), id, [pair, pair], forever);
+    const policy = await policyOf(run);
+    const { rows } = await gatherPairs(run, await planOf(run), policy, [pair, pair], forever);
     expect(rows.map(({ group, values }) => [group, values['chosen']])).toEqual([
       [0, 1],
       [0, 0],
@@ -196,13 +187,8 @@ describe('rated rows', () => {
     ];
     const kto = algorithmByKey('kto')!;
     const run = make({}, { engine, algorithm: kto, data: { kind: 'rated', rows, heldOut: [] } });
-    const { id } = await engine.createAdapter(run.model.id, {
-      rank: 1,
-      alpha: 1,
-      targetModules: [],
-      seed: 0,
-    });
-    const gathered = await gatherRated(run, await planOf(run), id, rows, forever);
+    const policy = await policyOf(run);
+    const gathered = await gatherRated(run, await planOf(run), policy, rows, forever);
     expect([...scored.at(-1)!.rows.ids]).toEqual([1, 2, 50, 60, 7, 30]);
     // policy - reference is twice the token
     expect(gathered.rows.map(({ values }) => values['mismatchedLogRatio'])).toEqual([220, 60]);
@@ -214,13 +200,8 @@ describe('rated rows', () => {
     const { engine, scored } = tellingEngine();
     const kto = algorithmByKey('kto')!;
     const run = make(params, { engine, algorithm: kto, data: { kind: 'rated', rows, heldOut: [] } });
-    const { id } = await engine.createAdapter(run.model.id, {
-      rank: 1,
-      alpha: 1,
-      targetModules: [],
-      seed: 0,
-    });
-    await gatherRated(run, await planOf(run), id, step, forever);
+    const policy = await policyOf(run);
+    await gatherRated(run, await planOf(run), policy, step, forever);
     return [...scored.at(-1)!.rows.ids];
   }
   const rated = (line: number, ids: number[], answer: number): RatedRow => ({

@@ -1,9 +1,9 @@
-import type { AdapterId } from '../../../native/face';
 import type { Needs } from '../../../shared/algorithms';
 import type { Example } from '../datasets';
-import type { TrainJob } from './job';
+import type { TrainJob, Weights } from './job';
+import type { Policy } from './policy';
 import type { ProgressMeter } from './progress';
-import { scoreOfRows, scoreRows } from './score-rows';
+import { referenceOf, scoreOfRows, scoreRows } from './score-rows';
 
 const ROWS_AT_ONCE = 64;
 
@@ -21,22 +21,22 @@ interface Likelihood {
 export async function heldOutRows(
   job: TrainJob,
   needs: Needs,
-  adapter: AdapterId,
+  policy: Policy,
   step: number,
   meter: ProgressMeter,
   signal: AbortSignal,
 ): Promise<Record<string, number>> {
   const { data } = job;
   const score = likelihoods(job, step, meter, signal);
-  const scores = (rows: Int32Array[]) => scoreOfRows(job, adapter, rows, signal);
+  const scores = (rows: Int32Array[]) => scoreOfRows(job, policy.weights, rows, signal);
   if (data.kind === 'examples') {
-    const all = await score(adapter, data.heldOut);
+    const all = await score(policy.weights, data.heldOut);
     return { 'held_out/nll': -total(all, 'sum') / total(all, 'tokens') };
   }
   const worth = async (rows: readonly Example[]): Promise<number[]> => {
-    const ours = await score(adapter, rows);
+    const ours = await score(policy.weights, rows);
     if (!needs.roles.includes('reference')) return ours.map(({ sum, tokens }) => sum / tokens);
-    const base = await score(null, rows);
+    const base = await score(referenceOf(policy), rows);
     return ours.map(({ sum }, k) => sum - base[k]!.sum);
   };
   if (data.kind === 'pairs' && needs.scalarHead) {
@@ -62,14 +62,14 @@ const compared = (better: number[], worse: number[]) => ({
 
 const likelihoods =
   (job: TrainJob, step: number, meter: ProgressMeter, signal: AbortSignal) =>
-  async (adapter: AdapterId | null, rows: readonly Example[]): Promise<Likelihood[]> => {
+  async (weights: Weights, rows: readonly Example[]): Promise<Likelihood[]> => {
     const all: Likelihood[] = [];
     for (let from = 0; from < rows.length; from += ROWS_AT_ONCE) {
       meter.phase('evaluate', step, from, rows.length);
       const chunk = rows.slice(from, from + ROWS_AT_ONCE);
       const scored = await scoreRows(
         job,
-        adapter,
+        weights,
         chunk.map(({ ids }) => ids),
         1,
         signal,

@@ -11,6 +11,7 @@ export {
   type TrainJob,
   type UsableAlgorithm,
   type WeightedScorer,
+  type Weights,
 } from './job';
 export { train, type Outcome } from './loop';
 export { covers, probe, type Rates } from './probe';

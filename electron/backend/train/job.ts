@@ -59,6 +59,18 @@ export interface TextSide {
   decode(ids: Int32Array): Promise<string>;
 }
 
+/** Weights that answer and are scored: a model, and the adapter on it. */
+export interface Weights {
+  model: ModelId;
+  adapter: AdapterId | null;
+}
+
+/** A model of the run's own. */
+export interface OwnModel {
+  model: ModelInfo;
+  release(): Promise<void>;
+}
+
 export interface TrainJob {
   folder: string;
   config: RunConfig;
@@ -66,7 +78,14 @@ export interface TrainJob {
   /** Checked by the algorithm's schema. */
   params: CommonParams & Record<string, unknown>;
   engine: Engine;
-  model: ModelInfo;
+  /**
+   * The model that the run began with, as it is: under an adapter, and the reference. null where all parameters are
+   * trained and nothing is held against them.
+   */
+  base: ModelInfo | null;
+  /** Loads what is trained as a whole: the model that the run began with, or that of a checkpoint's folder. */
+  openModel(checkpoint: string | null): Promise<OwnModel>;
+  contextLength: number;
   text: TextSide;
   data: RunData;
   /** None for algorithms on examples. */

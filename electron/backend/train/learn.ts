@@ -1,10 +1,11 @@
-import type { OptimizerId, StepResult } from '../../../native/face';
+import type { OptimizerId, StepRequest, StepResult } from '../../../native/face';
 import type { Needs } from '../../../shared/algorithms';
 import { learningRateFactor } from '../../../shared/schedules';
 import type { LossProgram } from '../../../shared/program';
 import { buildBatch, lossTokens, splitByGroup, type TrainRow } from './batch';
 import type { TrainJob } from './job';
 import type { ProgressMeter } from './progress';
+import { draw } from './random';
 
 export interface Learnt {
   /** Means over the step's updates. */
@@ -49,6 +50,7 @@ export async function learn(
     schedule: params.schedule,
     warmup: Math.round(params.warmup * steps * perStep),
     updates: steps * perStep,
+    floor: params.lowestRate,
   };
   const parts = splitByGroup(rows, needs.minibatches);
   const tokens = lossTokens(rows);
@@ -69,6 +71,8 @@ export async function learn(
         learningRate,
         maxGradNorm: params.maxGradNorm > 0 ? params.maxGradNorm : null,
         microTokens: job.microTokens,
+        recompute: params.recompute,
+        ...forwardOptions(job, needs, step, results.length),
       });
       results.push(result);
       // the first update of a warm-up has rate 0; groups of equal rewards have no gradient
@@ -81,6 +85,21 @@ export async function learn(
     first: results[0]!.metrics,
     refused: results.filter((result) => !result.updated).length,
     moves,
+  };
+}
+
+/** What the algorithm asks of the forward pass beside its program. */
+function forwardOptions(
+  { config }: TrainJob,
+  { packs, maxTokens, embeddingNoise }: Needs,
+  step: number,
+  update: number,
+): Pick<StepRequest, 'packTokens' | 'embeddingNoise'> {
+  return {
+    ...(packs && maxTokens !== undefined ? { packTokens: maxTokens } : {}),
+    ...(embeddingNoise === undefined || embeddingNoise === 0
+      ? {}
+      : { embeddingNoise: { alpha: embeddingNoise, seed: draw(config.seed, 'noise', step, update) } }),
   };
 }
 

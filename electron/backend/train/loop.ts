@@ -1,3 +1,4 @@
+import { learningRateOf } from '../../../shared/algorithms';
 import { AtelierError } from '../../../shared/rpc';
 import type { RowList } from '../datasets';
 import type { FinishedStep } from '../store';
@@ -16,6 +17,7 @@ import {
   checkCheckpointRoom,
   closePolicy,
   openPolicy,
+  optimizerOf,
   proveSaved,
   saveCheckpoint,
   type Policy,
@@ -161,7 +163,7 @@ class Training {
     const earlier = job.store.evaluations();
     if (job.data.heldOut.length === 0 || earlier.some((e) => e.step === step)) return;
     const metrics = await interruptible(job.control, (signal) =>
-      evaluate(job, plan.needs, this.policy.adapter, step, this.#meter, signal),
+      evaluate(job, plan.needs, this.policy, step, this.#meter, signal),
     );
     await this.#withRoom(() => job.store.addEvaluation(step, metrics));
     const before = earlier.find((e) => e.step === 0);
@@ -215,7 +217,7 @@ class Training {
     let refused = 0;
     if (needs.critic && plan.critic && policy.critic) {
       const { learningRate } = needs.critic;
-      const { optimizer } = policy.critic;
+      const optimizer = optimizerOf(policy.critic);
       const own = await update({ program: plan.critic, optimizer, learningRate });
       for (const [key, value] of Object.entries(own.metrics)) {
         if (key.startsWith('critic/')) critic[key] = value;
@@ -227,8 +229,8 @@ class Training {
         return { learnt: { ...nothingLearnt(rows), refused }, critic };
       }
     }
-    const { optimizer } = policy;
-    const learnt = await update({ program, optimizer, learningRate: job.params.learningRate });
+    const optimizer = optimizerOf(policy);
+    const learnt = await update({ program, optimizer, learningRate: learningRateOf(job.params) });
     return { learnt: { ...learnt, refused: learnt.refused + refused }, critic };
   }
 
@@ -271,9 +273,9 @@ class Training {
     if (data.kind === 'rollouts') return gatherRollouts(job, plan, policy, step, this.#meter, signal);
     const chosen = plan.order.step(step);
     const pick = <Row>(rows: RowList<Row>): Row[] => chosen.map((k) => rows.at(k)!);
-    if (data.kind === 'pairs') return gatherPairs(job, plan, policy.adapter, pick(data.rows), signal);
-    if (data.kind === 'rated') return gatherRated(job, plan, policy.adapter, pick(data.rows), signal);
-    return gatherExamples(job, plan, policy.adapter, step, pick(data.rows), this.#meter, signal);
+    if (data.kind === 'pairs') return gatherPairs(job, plan, policy, pick(data.rows), signal);
+    if (data.kind === 'rated') return gatherRated(job, plan, policy, pick(data.rows), signal);
+    return gatherExamples(job, plan, policy.weights, step, pick(data.rows), this.#meter, signal);
   }
 
   async #examine(
@@ -285,15 +287,11 @@ class Training {
     const before = this.#moves;
     this.#moves += moves;
     const due = before < MOVING_UPDATES && this.#moves >= MOVING_UPDATES;
-    const norms = due ? await this.job.engine.adapterNorms(this.policy.adapter) : null;
     return this.#health.observe(step, {
       metrics: { ...metrics, ...onlyFirst(first) },
       rewards: gathered.rollouts.flatMap(({ reward }) => (reward === null ? [] : [reward])),
       refused,
-      still: norms && {
-        names: norms.filter(({ maxB }) => maxB === 0).map(({ name }) => name),
-        of: norms.length,
-      },
+      still: due ? await this.policy.subject.still() : null,
     });
   }
 

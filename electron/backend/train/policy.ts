@@ -1,23 +1,30 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
-import type { AdapterId, AdapterInfo, OptimizerId } from '../../../native/face';
-import { ADAMW, LORA_TARGETS, SAVED_MODULES, type Needs } from '../../../shared/algorithms';
+import { EngineError, type OptimizerId } from '../../../native/face';
+import type { Needs } from '../../../shared/algorithms';
 import { AtelierError } from '../../../shared/rpc';
 import { checkRoom, latestCheckpoint, readManifest, writeCheckpoint } from '../store';
-import { sequencesOf } from '../datasets';
-import type { TrainJob } from './job';
-import { draw } from './random';
+import { openAdapter } from './adapter-subject';
+import type { TrainJob, Weights } from './job';
+import { openWholeModel } from './model-subject';
+import { optimizerSpec } from './optimizer-spec';
+import { proofRows } from './proof-rows';
+import type { Subject } from './subject';
 
-/** An adapter and its optimiser. */
-export interface TrainedAdapter extends Pick<AdapterInfo, 'modules' | 'saved' | 'parameters' | 'scalarHead'> {
-  adapter: AdapterId;
-  optimizer: OptimizerId;
+/** What one role trains, and its optimiser. */
+export interface TrainedRole {
+  subject: Subject;
+  weights: Weights;
+  /** null once training has ended. */
+  optimizer: OptimizerId | null;
 }
 
 /** What is trained, and how far it has come. */
-export interface Policy extends TrainedAdapter {
-  critic: TrainedAdapter | null;
+export interface Policy extends TrainedRole {
+  critic: TrainedRole | null;
+  /** What the policy is held against; null where nothing asks for it. */
+  reference: Weights | null;
   /** Steps done. */
   step: number;
   /** Damaged checkpoints that were passed over. */
@@ -30,63 +37,72 @@ const CRITIC = 'critic';
 /** Everything else a step depends on is a function of the configuration and the step. */
 const State = z.object({ format: z.literal(1), step: z.number().int() });
 
-/** New adapters, or those of the newest whole checkpoint with their optimisers. */
+/** What the settings say is trained, new or as the newest whole checkpoint has it, with its optimisers. */
 export async function openPolicy(job: TrainJob, needs: Needs): Promise<Policy> {
   const latest = await latestCheckpoint(job.folder, job.store);
   if (latest.checkpoint) await checkBelongs(job, latest.folder);
   const from = latest.checkpoint ? latest.folder : null;
-  const opened: TrainedAdapter[] = [];
+  const opened: TrainedRole[] = [];
   try {
-    opened.push(await openAdapter(job, from, { stream: 'lora', scalarHead: needs.scalarHead ?? false }));
-    if (needs.critic)
-      opened.push(await openAdapter(job, from && join(from, CRITIC), { stream: 'critic', scalarHead: true }));
+    const scalarHead = needs.scalarHead ?? false;
+    const subject =
+      job.params.method === 'full'
+        ? await openWholeModel(job, from)
+        : await openAdapter(job, from, { stream: 'lora', scalarHead });
+    opened.push(await openRole(job, subject, from));
+    if (needs.critic) {
+      const folder = from && join(from, CRITIC);
+      const critic = await openAdapter(job, folder, { stream: 'critic', scalarHead: true });
+      opened.push(await openRole(job, critic, folder));
+    }
     const [policy, critic = null] = opened;
     const state = from ? State.parse(JSON.parse(await readFile(join(from, 'state.json'), 'utf8'))) : null;
-    return { ...policy!, critic, step: state?.step ?? 0, passed: latest.passed };
+    return {
+      ...policy!,
+      critic,
+      reference: job.base && { model: job.base.id, adapter: null },
+      step: state?.step ?? 0,
+      passed: latest.passed,
+    };
   } catch (error) {
-    for (const one of opened) await closeAdapter(job, one);
+    for (const one of opened) await closeRole(job, one);
     throw error;
   }
 }
 
-async function openAdapter(
-  { engine, model, params, config }: TrainJob,
+async function openRole(
+  { engine, params }: TrainJob,
+  subject: Subject,
   folder: string | null,
-  made: { stream: 'lora' | 'critic'; scalarHead: boolean },
-): Promise<TrainedAdapter> {
-  const { id: adapter, ...info } = folder
-    ? await engine.loadAdapter(model.id, folder)
-    : await engine.createAdapter(model.id, {
-        rank: params.loraRank,
-        alpha: params.loraAlpha,
-        targetModules: LORA_TARGETS[params.loraTargets],
-        rslora: params.rsLora,
-        ...(made.stream === 'lora' && {
-          dora: params.dora,
-          modulesToSave: SAVED_MODULES[params.savedModules],
-        }),
-        seed: draw(config.seed, made.stream, 0),
-        ...(made.scalarHead && { scalarHead: true }),
-      });
+): Promise<TrainedRole> {
   let optimizer: OptimizerId | undefined;
   try {
+    // a critic is an adapter, whatever the policy is
+    const kind =
+      subject.trainable.kind === 'adapter' && params.optimizer === 'muon' ? 'adamw' : params.optimizer;
     optimizer = await engine.createOptimizer(
-      { kind: 'adapter', adapter },
-      { kind: 'adamw', ...ADAMW, weightDecay: params.weightDecay },
+      subject.trainable,
+      optimizerSpec({ ...params, optimizer: kind }),
     );
     if (folder) await engine.loadOptimizer(optimizer, join(folder, 'optimizer.safetensors'));
-    return { ...info, adapter, optimizer };
+    return { subject, weights: subject.weights, optimizer };
   } catch (error) {
     // The engine outlives the run: what it holds for one that does not start would stay.
     if (optimizer !== undefined) await engine.freeOptimizer(optimizer);
-    await engine.unloadAdapter(adapter);
+    await subject.close();
     throw error;
   }
 }
 
-async function closeAdapter({ engine }: TrainJob, { adapter, optimizer }: TrainedAdapter): Promise<void> {
-  await engine.freeOptimizer(optimizer);
-  await engine.unloadAdapter(adapter);
+async function freeOptimizer({ engine }: TrainJob, role: TrainedRole): Promise<void> {
+  if (role.optimizer === null) return;
+  await engine.freeOptimizer(role.optimizer);
+  role.optimizer = null;
+}
+
+async function closeRole(job: TrainJob, role: TrainedRole): Promise<void> {
+  await freeOptimizer(job, role);
+  await role.subject.close();
 }
 
 async function checkBelongs(job: TrainJob, folder: string): Promise<void> {
@@ -100,31 +116,26 @@ async function checkBelongs(job: TrainJob, folder: string): Promise<void> {
   );
 }
 
-/** Adapter and two moments, f32. */
-const checkpointBytes = ({ parameters, critic }: Policy) =>
-  (parameters + (critic?.parameters ?? 0)) * 4 * 3 + 1024 * 1024;
+/** Weights and two moments, f32: other optimisers and half precision take less. */
+const checkpointBytes = ({ subject, critic }: Policy) =>
+  (subject.parameters + (critic?.subject.parameters ?? 0)) * 4 * 3 + 1024 * 1024;
 
 /** @throws AtelierError disk_full where no checkpoint would have room */
 export async function checkCheckpointRoom(job: TrainJob, policy: Policy): Promise<void> {
   await checkRoom('A checkpoint', job.folder, checkpointBytes(policy));
 }
 
+/** The optimiser, while there is training. */
+export function optimizerOf({ optimizer }: TrainedRole): OptimizerId {
+  if (optimizer === null) throw new Error('training has ended');
+  return optimizer;
+}
+
 /**
- * @throws AtelierError invalid_data where a weight is not finite, else what the file system or the engine says;
- * `isDiskFull` tells a full disk.
+ * @throws AtelierError invalid_data where a weight or a state of an optimiser is not finite, else what the file
+ * system or the engine says; `isDiskFull` tells a full disk.
  */
 export async function saveCheckpoint(job: TrainJob, policy: Policy, reward: number | null): Promise<void> {
-  const { engine } = job;
-  const trained = [policy, ...(policy.critic ? [policy.critic] : [])];
-  const norms = await Promise.all(trained.map(({ adapter }) => engine.adapterNorms(adapter)));
-  const broken = norms.flat().find(({ maxA, maxB }) => !Number.isFinite(maxA) || !Number.isFinite(maxB));
-  if (broken) {
-    throw new AtelierError(
-      'invalid_data',
-      `The adapter's weights of ${broken.name} are not finite after step ${policy.step}: they are not saved.`,
-      'The checkpoint before is kept. A lower learning rate usually helps.',
-    );
-  }
   await writeCheckpoint(job.folder, job.store, {
     step: policy.step,
     reward,
@@ -132,10 +143,10 @@ export async function saveCheckpoint(job: TrainJob, policy: Policy, reward: numb
     expectedBytes: checkpointBytes(policy),
     keep: job.settings.keepCheckpoints,
     async fill(folder) {
-      await saveAdapter(job, policy, folder);
+      await saveRole(job, policy, policy.step, folder);
       if (policy.critic) {
         await mkdir(join(folder, CRITIC));
-        await saveAdapter(job, policy.critic, join(folder, CRITIC));
+        await saveRole(job, policy.critic, policy.step, join(folder, CRITIC));
       }
       const state: z.infer<typeof State> = { format: 1, step: policy.step };
       await writeFile(join(folder, 'state.json'), JSON.stringify(state));
@@ -143,20 +154,22 @@ export async function saveCheckpoint(job: TrainJob, policy: Policy, reward: numb
   });
 }
 
-async function saveAdapter(job: TrainJob, one: TrainedAdapter, folder: string): Promise<void> {
-  await job.engine.saveAdapter(one.adapter, join(folder, 'adapter_model.safetensors'));
-  await job.describeAdapter(folder, one);
-  await job.engine.saveOptimizer(one.optimizer, join(folder, 'optimizer.safetensors'));
+async function saveRole(job: TrainJob, role: TrainedRole, step: number, folder: string): Promise<void> {
+  await role.subject.save(folder, step);
+  try {
+    await job.engine.saveOptimizer(optimizerOf(role), join(folder, 'optimizer.safetensors'));
+  } catch (error) {
+    if (!(error instanceof EngineError) || error.code !== 'non_finite') throw error;
+    throw new AtelierError('invalid_data', `After step ${step}: ${error.message}.`, error.hint);
+  }
 }
 
-/** The saved adapter must give the live one's logits, and must have moved. @throws AtelierError */
+/** What was saved must compute what the live policy computes, and must have moved. @throws AtelierError */
 export async function proveSaved(job: TrainJob, policy: Policy): Promise<void> {
-  const { engine, model, data } = job;
-  const norms = await engine.adapterNorms(policy.adapter);
-  if (norms.every(({ maxB }) => maxB === 0)) {
+  if (!(await policy.subject.moved())) {
     throw new AtelierError(
       'invalid_data',
-      'Nothing was learnt: the adapter is as it began.',
+      'Nothing was learnt: the policy is as it began.',
       job.rewards.length > 0
         ? 'Either all answers of each group got the same reward, or none was rewarded, or all were cut off and left out: see Rollouts.'
         : 'The learning rate may be 0 or too small.',
@@ -166,20 +179,13 @@ export async function proveSaved(job: TrainJob, policy: Policy): Promise<void> {
   if (latest.checkpoint?.step !== policy.step) {
     throw new AtelierError('io', 'The last checkpoint cannot be read back.', 'Resume to write it again.');
   }
-  const reloaded = await engine.loadAdapter(model.id, latest.folder);
+  // a second copy of a whole model takes its place
+  await freeOptimizer(job, policy);
+  const reloaded = await policy.subject.reload(latest.folder);
   try {
-    const count = Math.min(4, data.rows.length);
-    const some = Array.from({ length: count }, (_, k) => data.rows.at(k)!).flatMap(sequencesOf);
-    const rows = {
-      ids: Int32Array.from(some.flatMap((ids) => Array.from(ids))),
-      lengths: Int32Array.from(some, ({ length }) => length),
-    };
-    const computed = async (adapter: AdapterId) =>
-      policy.scalarHead
-        ? (await engine.score({ model: model.id, adapter, rows, logp: false, score: true })).score!
-        : engine.logits({ model: model.id, adapter, rows, positions: 'last' });
-    const live = await computed(policy.adapter);
-    const saved = await computed(reloaded.id);
+    const rows = proofRows(job);
+    const live = await policy.subject.outputs(policy.weights, rows);
+    const saved = await policy.subject.outputs(reloaded.weights, rows);
     if (!live.every((value) => Number.isFinite(value))) {
       throw new AtelierError(
         'invalid_data',
@@ -190,16 +196,16 @@ export async function proveSaved(job: TrainJob, policy: Policy): Promise<void> {
     if (!live.every((value, k) => Math.abs(value - saved[k]!) <= 1e-3)) {
       throw new AtelierError(
         'io',
-        'The saved adapter gives other logits than the trained one.',
+        'What was saved gives other logits than the trained policy.',
         'The previous checkpoint is kept.',
       );
     }
   } finally {
-    await engine.unloadAdapter(reloaded.id);
+    await reloaded.close();
   }
 }
 
 export async function closePolicy(job: TrainJob, policy: Policy): Promise<void> {
-  await closeAdapter(job, policy);
-  if (policy.critic) await closeAdapter(job, policy.critic);
+  await closeRole(job, policy);
+  if (policy.critic) await closeRole(job, policy.critic);
 }

@@ -1,17 +1,12 @@
-import {
-  ROWS_AT_ONCE,
-  type AdapterId,
-  type Engine,
-  type ModelInfo,
-  type OptimizerId,
-} from '../../../native/face';
-import { ADAMW, LORA_TARGETS, type CommonParams, type Needs } from '../../../shared/algorithms';
+import { ROWS_AT_ONCE, type Engine, type ModelInfo, type OptimizerId } from '../../../native/face';
+import { LORA_TARGETS, type CommonParams, type Needs } from '../../../shared/algorithms';
 import type { LossProgram } from '../../../shared/program';
 import { buildBatch, lossTokens, type TrainRow } from './batch';
 import { pairRows, ratedRows } from './gather-rated';
 import { exampleRows } from './gathered';
 import type { ExampleRow, PromptRow, RowList } from '../datasets';
-import type { RunData, UsableAlgorithm } from './job';
+import type { RunData, UsableAlgorithm, Weights } from './job';
+import { optimizerSpec } from './optimizer-spec';
 import { sampledTrainRow } from './train-row';
 
 /** What a model costs on this machine, measured with the engine; scales to other shapes of a run. */
@@ -34,7 +29,7 @@ export interface Rates {
   /** Bytes above the resident ones: while sampling per row and token, while training per padded token. */
   samplingPerToken: number;
   trainingPerToken: number;
-  /** Parameters of an adapter of rank 1. */
+  /** Parameters of an adapter of rank 1; 0 where none is trained. */
   adapterPerRank: number;
 }
 
@@ -60,30 +55,35 @@ const TRAIN_TOKENS = 4096;
 /** Takes a step's measure: about the time of two steps, 30 seconds of sampling at most. Leaves nothing behind. */
 export async function probe(request: ProbeRequest, signal: AbortSignal): Promise<Rates> {
   const { engine, model, params } = request;
-  const adapter = await engine.createAdapter(model.id, {
-    rank: params.loraRank,
-    alpha: params.loraAlpha,
-    targetModules: LORA_TARGETS[params.loraTargets],
-    rslora: params.rsLora,
-    seed: 0,
-  });
+  // at rate 0 an update moves nothing: a whole model can be measured as it stands
+  const adapter =
+    params.method === 'full'
+      ? null
+      : await engine.createAdapter(model.id, {
+          rank: params.loraRank,
+          alpha: params.loraAlpha,
+          targetModules: LORA_TARGETS[params.loraTargets],
+          rslora: params.rsLora,
+          seed: 0,
+        });
+  const weights = { model: model.id, adapter: adapter?.id ?? null };
   let optimizer: OptimizerId | null = null;
   try {
     optimizer = await engine.createOptimizer(
-      { kind: 'adapter', adapter: adapter.id },
-      { kind: 'adamw', ...ADAMW, weightDecay: 0 },
+      adapter ? { kind: 'adapter', adapter: adapter.id } : { kind: 'full', model: model.id },
+      optimizerSpec({ ...params, weightDecay: 0 }),
     );
-    const sampled = request.needs.data === 'rollouts' ? await sample(request, adapter.id, signal) : null;
+    const sampled = request.needs.data === 'rollouts' ? await sample(request, weights, signal) : null;
     const rows = sampled?.rows ?? datasetRows(request.data);
     const trained = await trainSome(request, optimizer, rows, signal);
     return {
       ...(sampled?.rates ?? noSampling),
       ...trained,
-      adapterPerRank: adapter.parameters / params.loraRank,
+      adapterPerRank: adapter ? adapter.parameters / params.loraRank : 0,
     };
   } finally {
     if (optimizer !== null) await engine.freeOptimizer(optimizer);
-    await engine.unloadAdapter(adapter.id);
+    if (adapter) await engine.unloadAdapter(adapter.id);
   }
 }
 
@@ -99,15 +99,14 @@ const noSampling = {
   samplingPerToken: 0,
 };
 
-async function sample(request: ProbeRequest, adapter: AdapterId, signal: AbortSignal) {
+async function sample(request: ProbeRequest, weights: Weights, signal: AbortSignal) {
   const { engine, needs } = request;
   const prompts = firstRows(request.data.rows as RowList<PromptRow>, needs.prompts);
   const generate = async (some: PromptRow[], maxNewTokens: number, budget: AbortSignal) => {
     const start = performance.now();
     const { rows } = await engine.generate(
       {
-        model: request.model.id,
-        adapter,
+        ...weights,
         prompts: some.map((prompt) => prompt.ids),
         samplesPerPrompt: needs.groupSize,
         maxNewTokens,
@@ -244,6 +243,7 @@ async function trainSome(
         learningRate: 0,
         maxGradNorm: null,
         microTokens: TRAIN_TOKENS * 2,
+        recompute: params.recompute,
       },
       { signal },
     );

@@ -9,6 +9,7 @@ const streams = {
   split: 7,
   critic: 8,
   onPolicy: 9,
+  noise: 10,
 } as const;
 export type Stream = keyof typeof streams;
 

@@ -1,27 +1,28 @@
-import type { AdapterId, ScoreRequest } from '../../../native/face';
+import type { ScoreRequest } from '../../../native/face';
 import type { Needs } from '../../../shared/algorithms';
 import type { LossProgram } from '../../../shared/program';
 import type { TrainRow } from './batch';
-import type { TrainJob } from './job';
+import type { TrainJob, Weights } from './job';
+import type { Policy } from './policy';
 
-type Scored = Pick<TrainJob, 'engine' | 'model' | 'microTokens'>;
+type Scored = Pick<TrainJob, 'engine' | 'microTokens'>;
 
-/** [T] of each row: log-probabilities of its tokens, at the trainer's temperature. `adapter` null: the base model. */
+/** [T] of each row: log-probabilities of its tokens under some weights, at the trainer's temperature. */
 export async function scoreRows(
   job: Scored,
-  adapter: AdapterId | null,
+  weights: Weights,
   rows: readonly Int32Array[],
   temperature: number,
   signal: AbortSignal,
 ): Promise<Float32Array[]> {
   if (rows.length === 0) return [];
-  return byRow((await score(job, adapter, rows, { temperature }, signal)).logp, rows);
+  return byRow((await score(job, weights, rows, { temperature }, signal)).logp, rows);
 }
 
 /** [T] of each row: the critic's value before each of its tokens. */
 export async function valueRows(
   job: Scored,
-  critic: AdapterId,
+  critic: Weights,
   rows: readonly Int32Array[],
   signal: AbortSignal,
 ): Promise<Float32Array[]> {
@@ -32,25 +33,24 @@ export async function valueRows(
 /** One number a row: the score of its adapter's (or its model's) scalar head. */
 export async function scoreOfRows(
   job: Scored,
-  adapter: AdapterId | null,
+  weights: Weights,
   rows: readonly Int32Array[],
   signal: AbortSignal,
 ): Promise<Float32Array> {
   if (rows.length === 0) return new Float32Array();
-  return (await score(job, adapter, rows, { logp: false, score: true }, signal)).score!;
+  return (await score(job, weights, rows, { logp: false, score: true }, signal)).score!;
 }
 
 const score = (
-  { engine, model, microTokens }: Scored,
-  adapter: AdapterId | null,
+  { engine, microTokens }: Scored,
+  weights: Weights,
   rows: readonly Int32Array[],
   what: Pick<ScoreRequest, 'temperature' | 'logp' | 'value' | 'score'>,
   signal: AbortSignal,
 ) =>
   engine.score(
     {
-      model: model.id,
-      adapter,
+      ...weights,
       rows: {
         ids: Int32Array.from(rows.flatMap((ids) => Array.from(ids))),
         lengths: Int32Array.from(rows, ({ length }) => length),
@@ -64,6 +64,12 @@ const score = (
 function byRow(all: Float32Array, rows: readonly Int32Array[]): Float32Array[] {
   let offset = 0;
   return rows.map(({ length }) => all.slice(offset, (offset += length - 1)));
+}
+
+/** The reference of an algorithm whose roles have one. */
+export function referenceOf({ reference }: Pick<Policy, 'reference'>): Weights {
+  if (reference === null) throw new Error('the reference is asked for, but no role says so');
+  return reference;
 }
 
 /** Forwards without gradient that each of a step's rows costs before it is learnt: `addLogps` and gather-rated.ts. */
@@ -82,19 +88,19 @@ export async function addLogps(
   job: TrainJob,
   program: LossProgram,
   needs: Needs,
-  policy: AdapterId,
+  policy: Pick<Policy, 'weights' | 'reference'>,
   rows: readonly TrainRow[],
   signal: AbortSignal,
 ): Promise<void> {
-  for (const [name, adapter] of [
-    ['refLogp', null],
-    ['oldLogp', policy],
+  for (const [name, weights] of [
+    ['refLogp', () => referenceOf(policy)],
+    ['oldLogp', () => policy.weights],
   ] as const) {
     if (!program.inputs.some((input) => input.name === name)) continue;
     const missing = rows.filter((row) => row.values[name] === undefined);
     const scored = await scoreRows(
       job,
-      adapter,
+      weights(),
       missing.map((row) => row.ids),
       needs.temperature ?? 1,
       signal,

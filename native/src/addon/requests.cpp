@@ -87,18 +87,41 @@ LoraConfig read_lora(const Fields& spec) {
   return config;
 }
 
-AdamWSpec read_adamw(const Fields& spec) {
-  if (spec.text("kind") != "adamw") {
-    throw Error(ErrorCode::invalid_argument, spec.path("kind") + " must be 'adamw'");
+OptimizerSpec read_optimizer_spec(const Fields& spec) {
+  using Kind = OptimizerSpec::Kind;
+  OptimizerSpec result;
+  const auto kind = spec.text("kind");
+  for (auto known : {Kind::adamw, Kind::adamw_8bit, Kind::adafactor, Kind::muon, Kind::sgd}) {
+    if (kind == kind_name(known)) {
+      result.kind = known;
+    }
   }
-  AdamWSpec result;
-  result.beta1 = spec.number("beta1", 0, 1);
-  result.beta2 = spec.number("beta2", 0, 1);
-  if (result.beta1 == 1 || result.beta2 == 1) {
+  if (kind != kind_name(result.kind)) {
+    throw Error(
+        ErrorCode::invalid_argument,
+        spec.path("kind") + " is '" + kind +
+            "'; it is one of adamw, adamw-8bit, adafactor, muon, sgd");
+  }
+  result.weight_decay = spec.number("weightDecay", 0, no_limit);
+  result.decay_all = spec.flag("decayAll", false);
+  if (result.kind == Kind::adafactor) {
+    result.relative = spec.flag("relative", true);
+    return result;
+  }
+  if (result.kind == Kind::sgd) {
+    result.momentum = spec.number("momentum", 0, 1);
+    return result;
+  }
+  result.adamw.beta1 = spec.number("beta1", 0, 1);
+  result.adamw.beta2 = spec.number("beta2", 0, 1);
+  if (result.adamw.beta1 == 1 || result.adamw.beta2 == 1) {
     throw Error(ErrorCode::invalid_argument, spec.path("beta1") + " and beta2 must be below 1");
   }
-  result.epsilon = spec.number("epsilon", 0, 1);
-  result.weight_decay = spec.number("weightDecay", 0, no_limit);
+  result.adamw.epsilon = spec.number("epsilon", 0, 1);
+  if (result.kind == Kind::muon) {
+    result.momentum = spec.number("momentum", 0, 1);
+    result.match_adamw = spec.flag("matchAdamW", true);
+  }
   return result;
 }
 
@@ -164,6 +187,14 @@ StepRequest read_step(const Fields& request) {
     result.max_grad_norm = request.number("maxGradNorm", 0, no_limit);
   }
   result.micro_tokens = micro_tokens(request, result.micro_tokens);
+  if (request.has("packTokens")) {
+    result.pack_tokens = static_cast<int>(request.integer("packTokens", 1, any_int));
+  }
+  result.recompute = request.flag("recompute", false);
+  if (request.has("embeddingNoise")) {
+    auto noise = request.object("embeddingNoise");
+    result.noise = EmbeddingNoise{noise.number("alpha", 0, 1e3), noise.seed("seed")};
+  }
   return result;
 }
 

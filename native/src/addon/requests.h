@@ -11,7 +11,7 @@ namespace atelier {
 std::optional<Quantise> read_quantise(const Fields& request);
 EngineOptions read_engine_options(const Fields& options);
 LoraConfig read_lora(const Fields& spec);
-AdamWSpec read_adamw(const Fields& spec);
+OptimizerSpec read_optimizer_spec(const Fields& spec);
 Rows read_rows(const Fields& request);
 /** null or absent: none. */
 std::optional<int> read_adapter(const Fields& request);

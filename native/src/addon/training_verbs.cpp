@@ -7,7 +7,7 @@ namespace {
 
 struct NewOptimizer {
   std::optional<int> adapter, model;
-  AdamWSpec spec;
+  OptimizerSpec spec;
 };
 
 struct OptimizerFile {
@@ -19,10 +19,10 @@ NewOptimizer read_optimizer(const Fields& f) {
   auto what = f.object("trainable");
   auto kind = what.text("kind");
   if (kind == "adapter") {
-    return {read_id(what, "adapter"), std::nullopt, read_adamw(f.object("spec"))};
+    return {read_id(what, "adapter"), std::nullopt, read_optimizer_spec(f.object("spec"))};
   }
   if (kind == "full") {
-    return {std::nullopt, read_id(what, "model"), read_adamw(f.object("spec"))};
+    return {std::nullopt, read_id(what, "model"), read_optimizer_spec(f.object("spec"))};
   }
   throw Error(ErrorCode::invalid_argument, what.path("kind") + " must be 'adapter' or 'full'");
 }

@@ -9,7 +9,7 @@ namespace atelier {
 /**
  * What a draw is for: streams with different names never share numbers.
  */
-enum class Stream : uint32_t { weights = 1, lora = 2, sampling = 3 };
+enum class Stream : uint32_t { weights = 1, lora = 2, sampling = 3, embedding_noise = 4 };
 
 /**
  * 128 random bits as a pure function of their coordinates: Philox4x32-10 (Salmon et al., "Parallel random

@@ -130,7 +130,10 @@ class Engine {
   std::vector<float>
   logits(int model, std::optional<int> adapter, const Rows& rows, bool last_only);
 
-  int create_optimizer(std::optional<int> adapter, std::optional<int> model, const AdamWSpec& spec);
+  int create_optimizer(
+      std::optional<int> adapter,
+      std::optional<int> model,
+      const OptimizerSpec& spec);
   void save_optimizer(int optimizer, const std::string& file);
   void load_optimizer(int optimizer, const std::string& file);
   void free_optimizer(int optimizer);

@@ -21,6 +21,18 @@ int longest_forwarded(const StepRequest& request) {
   return longest;
 }
 
+// Of each parameter beside the weights themselves: the gradient, a master where the weights are not f32, and what
+// the optimiser remembers.
+uint64_t full_training_bytes(const OptimizerSpec& spec, mx::Dtype dtype) {
+  using Kind = OptimizerSpec::Kind;
+  const uint64_t states = spec.kind == Kind::adamw        ? 8
+                          : spec.kind == Kind::adamw_8bit ? 2
+                          : spec.kind == Kind::muon       ? 4
+                          : spec.kind == Kind::sgd        ? (spec.momentum == 0 ? 0 : 4)
+                                                          : 0;
+  return sizeof(float) + (dtype == mx::float32 ? 0 : sizeof(float)) + states;
+}
+
 class Clock {
  public:
   double seconds() const {
@@ -125,7 +137,7 @@ Engine::logits(int model, std::optional<int> adapter, const Rows& rows, bool las
 int Engine::create_optimizer(
     std::optional<int> adapter,
     std::optional<int> model,
-    const AdamWSpec& spec) {
+    const OptimizerSpec& spec) {
   if (adapter) {
     auto live = adapters_.get(*adapter);
     return optimizers_.add(
@@ -139,18 +151,19 @@ int Engine::create_optimizer(
         "Train an adapter on it (QLoRA), or load the model as floats.");
   }
   check_room(
-      static_cast<uint64_t>(parameter_count(loaded->weights)) * 3 * sizeof(float),
+      static_cast<uint64_t>(parameter_count(loaded->weights)) *
+          full_training_bytes(spec, loaded->dtype),
       "Training all parameters",
       "Train an adapter");
   return optimizers_.add(std::make_shared<Optimizer>(Trainable::of_model(loaded), spec));
 }
 
 void Engine::save_optimizer(int optimizer, const std::string& file) {
-  atelier::save_optimizer(*optimizers_.get(optimizer), file);
+  optimizers_.get(optimizer)->save(file);
 }
 
 void Engine::load_optimizer(int optimizer, const std::string& file) {
-  atelier::load_optimizer(*optimizers_.get(optimizer), file);
+  optimizers_.get(optimizer)->load(file);
 }
 
 void Engine::free_optimizer(int optimizer) {
@@ -163,7 +176,7 @@ Stepped Engine::step(
     const std::optional<std::pair<int, std::optional<int>>>& teacher,
     const std::atomic<bool>& cancelled) {
   auto o = optimizers_.get(optimizer);
-  const auto& config = o->trainable.model().model->config();
+  const auto& config = o->trainable().model().model->config();
   std::optional<Teacher> from;
   if (teacher) {
     from = Teacher{models_.get(teacher->first)->model, bind(teacher->first, teacher->second)};
@@ -182,9 +195,10 @@ Stepped Engine::step(
     check_room(
         longest == 0 ? 0
                      : training_row_bytes(
-                           o->trainable.model().model->row_numbers(),
+                           o->trainable().model().model->row_numbers(),
                            longest - 1,
-                           o->trainable.model().dtype),
+                           o->trainable().model().dtype) /
+                           (request.recompute ? config.layers : 1),
         "Training on a row of " + std::to_string(longest) + " tokens",
         "Train on shorter rows");
   }

@@ -66,6 +66,11 @@ class Model {
   virtual Params stack(const Params& checkpoint) const = 0;
   virtual Params unstack(const Params& weights) const = 0;
 
+  /** Whether a mask keeps packed rows apart: false where layers carry a state along the line. */
+  virtual bool masks_separate() const {
+    return true;
+  }
+
   /** What the layers of one forward share. */
   struct Pass {
     /** Of each rope that the model's layers use. */

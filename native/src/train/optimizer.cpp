@@ -1,74 +1,126 @@
 #include "train/optimizer.h"
 
 #include "core/error.h"
-#include "io/safetensors.h"
+
+#include <algorithm>
 
 namespace atelier {
 namespace {
 
-constexpr const char* steps_key = "adamw_steps";
+// Bytes of parameters that move at once.
+constexpr size_t share_bytes = size_t{256} << 20;
 
-bool has_own_masters(const Trainable& t) {
-  return t.full() && t.model().dtype != mx::float32;
-}
-
-void add(Params& tensors, const std::string& prefix, const Params& values) {
-  for (const auto& [name, array] : values) {
-    tensors.emplace(prefix + name, mx::contiguous(array));
+RulePtr rule_for(const OptimizerSpec& spec, const Parameter& parameter) {
+  using Kind = OptimizerSpec::Kind;
+  const bool matrix = parameter.kind == ParameterKind::matrix;
+  const bool decays = spec.decay_all || matrix || parameter.kind == ParameterKind::head;
+  const double decay = decays ? spec.weight_decay : 0;
+  switch (spec.kind) {
+    case Kind::adamw_8bit:
+      return adamw_8bit_rule(spec.adamw, decay);
+    case Kind::adafactor:
+      return adafactor_rule(spec.relative, decay);
+    case Kind::muon:
+      if (matrix) {
+        return muon_rule(spec.momentum, spec.match_adamw, decay);
+      }
+      break;
+    case Kind::sgd:
+      return sgd_rule(spec.momentum, decay);
+    case Kind::adamw:
+      break;
   }
-}
-
-Params take(const Params& tensors, const std::string& prefix) {
-  Params values;
-  for (auto at = tensors.lower_bound(prefix);
-       at != tensors.end() && at->first.rfind(prefix, 0) == 0;
-       ++at) {
-    values.emplace(at->first.substr(prefix.size()), at->second);
-  }
-  return values;
-}
-
-int64_t read_steps(const std::string& file) {
-  auto metadata = read_safetensors_header(file).metadata;
-  auto at = metadata.find(steps_key);
-  if (at == metadata.end() || at->second.empty() || at->second.size() > 15 ||
-      at->second.find_first_not_of("0123456789") != std::string::npos) {
-    throw Error(
-        ErrorCode::invalid_file,
-        file + ": its metadata has no count '" + steps_key + "'; not an optimiser's file");
-  }
-  return std::stoll(at->second);
+  return adamw_rule(spec.adamw, decay);
 }
 
 }  // namespace
 
-Optimizer::Optimizer(Trainable what, const AdamWSpec& how)
-    : trainable(std::move(what)), spec(how), state(adamw_state(trainable.masters())) {}
-
-void save_optimizer(const Optimizer& o, const std::string& file) {
-  Params tensors;
-  add(tensors, "m.", o.trainable.by_name(o.state.m));
-  add(tensors, "v.", o.trainable.by_name(o.state.v));
-  if (has_own_masters(o.trainable)) {
-    add(tensors, "master.", o.trainable.by_name(o.trainable.masters()));
+std::string kind_name(OptimizerSpec::Kind kind) {
+  switch (kind) {
+    case OptimizerSpec::Kind::adamw:
+      return "adamw";
+    case OptimizerSpec::Kind::adamw_8bit:
+      return "adamw-8bit";
+    case OptimizerSpec::Kind::adafactor:
+      return "adafactor";
+    case OptimizerSpec::Kind::muon:
+      return "muon";
+    case OptimizerSpec::Kind::sgd:
+      return "sgd";
   }
-  save_safetensors(file, tensors, {{steps_key, std::to_string(o.state.steps)}});
+  return "";
 }
 
-void load_optimizer(Optimizer& o, const std::string& file) {
-  AdamWState state;
-  state.steps = read_steps(file);
-  auto tensors = load_safetensors(file, mx::float32);
-  state.m = o.trainable.in_order(take(tensors, "m."), file);
-  state.v = o.trainable.in_order(take(tensors, "v."), file);
-  mx::eval(state.m);
-  mx::eval(state.v);
-  if (has_own_masters(o.trainable)) {
-    auto masters = o.trainable.in_order(take(tensors, "master."), file);
-    mx::eval(masters);
-    o.trainable.assign(std::move(masters));
+mx::array global_norm(const std::vector<mx::array>& gradients) {
+  std::vector<mx::array> squares;
+  for (const auto& g : gradients) {
+    squares.push_back(mx::sum(mx::square(mx::astype(g, mx::float32))));
   }
-  o.state = std::move(state);
+  return mx::sqrt(mx::sum(mx::stack(squares)));
+}
+
+double clip_coefficient(double norm, double max_norm) {
+  return std::min(1.0, max_norm / (norm + 1e-6));
+}
+
+Optimizer::Optimizer(Trainable what, const OptimizerSpec& how)
+    : trainable_(std::move(what)), kind_(how.kind) {
+  if (kind_ == OptimizerSpec::Kind::muon && !trainable_.trains_head()) {
+    throw Error(
+        ErrorCode::invalid_argument,
+        "spec.kind is 'muon'; it is for training all parameters, not for an adapter",
+        "Choose AdamW for the adapter.");
+  }
+  for (size_t i = 0; i < trainable_.parameters().size(); i++) {
+    rules_.push_back(rule_for(how, trainable_.parameters()[i]));
+    states_.push_back(rules_.back()->start(trainable_.masters()[i].shape()));
+  }
+}
+
+void Optimizer::refuse_torn() const {
+  if (torn_) {
+    throw Error(
+        ErrorCode::internal,
+        "An update ended halfway: some parameters have moved, others have not",
+        "Go on from the last checkpoint.");
+  }
+}
+
+void Optimizer::update(
+    const std::vector<mx::array>& gradients,
+    double learning_rate,
+    double scale) {
+  refuse_torn();
+  const Pace pace{learning_rate, steps_ + 1};
+  const auto& masters = trainable_.masters();
+  for (size_t from = 0, to = 0; from < masters.size(); from = to) {
+    std::vector<mx::array> moved, wanted;
+    std::vector<Params> states;
+    for (size_t bytes = 0; to < masters.size() && (to == from || bytes < share_bytes); to++) {
+      auto g = gradients[to];
+      if (scale != 1.0) {
+        g = g * mx::array(static_cast<float>(scale));
+      }
+      states.push_back(states_[to]);
+      moved.push_back(rules_[to]->move(masters[to], g, states.back(), pace));
+      bytes += masters[to].nbytes();
+    }
+    wanted = moved;
+    for (const auto& state : states) {
+      for (const auto& [name, array] : state) {
+        wanted.push_back(array);
+      }
+    }
+    mx::eval(wanted);
+    torn_ = true;
+    for (size_t i = from; i < to; i++) {
+      trainable_.move(i, std::move(moved[i - from]));
+      states_[i] = std::move(states[i - from]);
+    }
+  }
+  trainable_.publish();
+  steps_++;
+  torn_ = false;
 }
 
 }  // namespace atelier

@@ -81,8 +81,9 @@ bool Forward::wants(const std::string& name) const {
 
 Forward::Batch Forward::prepare(const MicroBatch& micro) const {
   bool ends = with_ends();
-  Batch batch{
-      pad(rows_, offsets_, {micro.rows, micro.length + (ends ? 1 : 0)}), {}, {}, {}, {}, {}};
+  MicroBatch ended = micro;
+  ended.length += ends ? 1 : 0;
+  Batch batch{pad(rows_, offsets_, ended), {}, {}, {}, {}, {}};
   std::vector<int32_t> target, end;
   int32_t at = 0;
   for (int row : micro.rows) {
@@ -128,7 +129,8 @@ Quantities Forward::make(const Model& model, const Bound& bound, const Batch& ba
     fail("adapter: neither it nor its model has a scalar head, so there is no value and no score");
   }
   std::vector<mx::array> routers;
-  auto hidden = forward_hidden(model, bound, batch.padded, wants("routerAux") ? &routers : nullptr);
+  auto hidden = forward_hidden(
+      model, bound, batch.padded, options_.forward, wants("routerAux") ? &routers : nullptr);
   if (batch.end_R && wants("score")) {
     made.insert_or_assign("score", times_scalar_head(mx::take(hidden, *batch.end_R, 0), bound));
   }
@@ -214,7 +216,8 @@ void Forward::measure_experts(
       continue;
     }
     std::vector<mx::array> routers;
-    forward_hidden(model, bound, batch.padded, &routers);
+    // As the forwards that follow see them, noise included.
+    forward_hidden(model, bound, batch.padded, options_.forward, &routers);
     auto some = expert_counts(routers, at_N, model.chosen_experts());
     counts = counts ? *counts + some : some;
     counts->eval();

@@ -33,6 +33,8 @@ struct QuantityOptions {
   float temperature = 1.0f;
   /** The head's weight gets a gradient too. */
   bool train_head = false;
+  /** How the student's hidden states are made. */
+  ForwardOptions forward = {};
 };
 
 /**

@@ -1,6 +1,7 @@
 #include "train/rows.h"
 
 #include "core/error.h"
+#include "train/pack.h"
 
 #include <algorithm>
 #include <numeric>
@@ -97,7 +98,7 @@ std::vector<MicroBatch> plan_batches(
              max_tokens;
     }
     if (!fits) {
-      batches.push_back({{}, length});
+      batches.push_back({{}, length, {}});
     }
     auto& rows = batches.back().rows;
     rows.insert(rows.end(), units[u].begin(), units[u].end());
@@ -105,27 +106,82 @@ std::vector<MicroBatch> plan_batches(
   return batches;
 }
 
-PaddedBatch pad(const Rows& rows, const RowOffsets& offsets, const MicroBatch& batch) {
-  int B = static_cast<int>(batch.rows.size()), L = batch.length;
-  std::vector<int32_t> ids(static_cast<size_t>(B) * L, 0), at, targets;
-  std::vector<int64_t> place;
-  for (int b = 0; b < B; b++) {
-    int row = batch.rows[b];
-    const int32_t* tokens = rows.ids.data() + offsets.token[row];
-    int count = rows.lengths[row] - 1;
-    std::copy(tokens, tokens + count, ids.begin() + static_cast<size_t>(b) * L);
-    for (int t = 0; t < count; t++) {
-      at.push_back(b * L + t);
-      targets.push_back(tokens[t + 1]);
-      place.push_back(offsets.target[row] + t);
+std::vector<MicroBatch> plan_packed(
+    const std::vector<std::vector<int>>& units,
+    const std::vector<int32_t>& targets,
+    int max_tokens,
+    const Buckets& buckets,
+    int line_tokens) {
+  std::vector<std::vector<int>> packable, long_ones;
+  std::vector<int> lengths;
+  for (const auto& unit : units) {
+    int tokens = 0;
+    for (int row : unit) {
+      tokens += targets[row];
+    }
+    const bool fits = tokens <= line_tokens;
+    (fits ? packable : long_ones).push_back(unit);
+    if (fits) {
+      lengths.push_back(tokens);
     }
   }
-  int T = static_cast<int>(at.size());
-  return {
-      mx::array(ids.begin(), {B, L}, mx::int32),
-      mx::array(at.begin(), {T}, mx::int32),
-      mx::array(targets.begin(), {T}, mx::int32),
-      std::move(place)};
+  auto batches = plan_batches(long_ones, targets, max_tokens, buckets);
+  const int lines = std::max(1, max_tokens / round_up(line_tokens, buckets.multiple));
+  int in_batch = lines;
+  for (const auto& line : best_fit_decreasing(lengths, line_tokens)) {
+    if (in_batch == lines) {
+      batches.push_back({});
+      in_batch = 0;
+    }
+    auto& batch = batches.back();
+    int tokens = 0;
+    for (int unit : line) {
+      tokens += lengths[unit];
+      for (int row : packable[unit]) {
+        batch.rows.push_back(row);
+        batch.line.push_back(in_batch);
+      }
+    }
+    batch.length = std::max(batch.length, round_up(std::max(1, tokens), buckets.multiple));
+    in_batch++;
+  }
+  return batches;
+}
+
+PaddedBatch pad(const Rows& rows, const RowOffsets& offsets, const MicroBatch& batch) {
+  const bool packed = !batch.line.empty();
+  const int B = packed ? batch.line.back() + 1 : static_cast<int>(batch.rows.size());
+  const int L = batch.length;
+  std::vector<int32_t> ids(static_cast<size_t>(B) * L, 0), pieces(packed ? ids.size() : 0, -1);
+  std::vector<int32_t> at, targets;
+  PaddedBatch result{mx::array(0), mx::array(0), mx::array(0), {}, {}, std::nullopt};
+  for (size_t k = 0; k < batch.rows.size(); k++) {
+    const int row = batch.rows[k];
+    const int32_t* tokens = rows.ids.data() + offsets.token[row];
+    const int count = rows.lengths[row] - 1;
+    int from = (packed ? batch.line[k] : static_cast<int>(k)) * L;
+    if (packed && k > 0 && batch.line[k] == batch.line[k - 1]) {
+      from = result.pieces.back().at + result.pieces.back().tokens;
+    }
+    result.pieces.push_back({row, from, count});
+    std::copy(tokens, tokens + count, ids.begin() + from);
+    if (packed) {
+      std::fill_n(pieces.begin() + from, count, static_cast<int32_t>(k));
+    }
+    for (int t = 0; t < count; t++) {
+      at.push_back(from + t);
+      targets.push_back(tokens[t + 1]);
+      result.place_T.push_back(offsets.target[row] + t);
+    }
+  }
+  const int T = static_cast<int>(at.size());
+  result.ids_BL = mx::array(ids.begin(), {B, L}, mx::int32);
+  result.at_T = mx::array(at.begin(), {T}, mx::int32);
+  result.targets_T = mx::array(targets.begin(), {T}, mx::int32);
+  if (packed) {
+    result.piece_BL = mx::array(pieces.begin(), {B, L}, mx::int32);
+  }
+  return result;
 }
 
 }  // namespace atelier

@@ -3,6 +3,7 @@
 #include "core/mlx.h"
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace atelier {
@@ -24,10 +25,12 @@ struct RowOffsets {
   explicit RowOffsets(const Rows& rows);
 };
 
-/** Rows that are forwarded at once, padded on the right to `length` input tokens. */
+/** Rows that are forwarded at once, in lines padded on the right to `length` input tokens. */
 struct MicroBatch {
   std::vector<int> rows;
   int length = 0;
+  /** Packed: the line that each row lies on, end to end with its neighbours; ascending. Empty: each row its own. */
+  std::vector<int> line;
 };
 
 /** How lengths are rounded up: every new shape is new kernels or a new plan on a GPU, and free on the CPU. */
@@ -48,7 +51,7 @@ std::vector<MicroBatch> plan_batches(
     int max_tokens,
     const Buckets& buckets);
 
-/** One micro-batch as arrays. B rows, L padded length, T its targets without padding, in the order of its rows. */
+/** One micro-batch as arrays. B lines, L padded length, T its targets without padding, in the order of its rows. */
 struct PaddedBatch {
   /** int32 [B, L]: the rows without their last token, 0 where padded. */
   mx::array ids_BL;
@@ -58,7 +61,25 @@ struct PaddedBatch {
   mx::array targets_T;
   /** Each target's place in the request's [T]. */
   std::vector<int64_t> place_T;
+  /** Where each row's input tokens stand in the flattened [B * L]. */
+  struct Piece {
+    int row, at, tokens;
+  };
+  std::vector<Piece> pieces;
+  /** int32 [B, L], packed only: tokens of one piece share a number, padding has -1. */
+  std::optional<mx::array> piece_BL;
 };
+
+/**
+ * The same, with whole units packed: several on one line of at most `line_tokens` input tokens (train/pack.h). A unit
+ * that is longer goes as plan_batches has it.
+ */
+std::vector<MicroBatch> plan_packed(
+    const std::vector<std::vector<int>>& units,
+    const std::vector<int32_t>& targets,
+    int max_tokens,
+    const Buckets& buckets,
+    int line_tokens);
 
 PaddedBatch pad(const Rows& rows, const RowOffsets& offsets, const MicroBatch& batch);
 

@@ -3,6 +3,7 @@
 #include "core/error.h"
 #include "train/score.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace atelier {
@@ -21,7 +22,7 @@ Numbers made_for_prepass(
   }
   auto made = score(
       *trainable.model().model,
-      trainable.bind(trainable.masters()),
+      trainable.bind(trainable.arguments()),
       request.rows,
       options,
       teacher,
@@ -30,6 +31,22 @@ Numbers made_for_prepass(
     by_row->second = objective.of_last_rows(by_row->second);
   }
   return made;
+}
+
+std::vector<MicroBatch>
+plan(const Model& model, const Objective& objective, const StepRequest& request) {
+  const auto units = objective.units();
+  const auto targets = request.rows.targets();
+  const auto buckets = training_buckets();
+  const int line = std::min({request.pack_tokens, request.micro_tokens, model.config().context});
+  const auto wanted = objective.wanted();
+  // These read one token further on than a line has room for.
+  const bool ends = std::any_of(wanted.begin(), wanted.end(), [](const Wanted& w) {
+    return w.name == "score" || w.name == "routerAux";
+  });
+  return line > 0 && model.masks_separate() && !ends
+             ? plan_packed(units, targets, request.micro_tokens, buckets, line)
+             : plan_batches(units, targets, request.micro_tokens, buckets);
 }
 
 std::vector<int> all_arguments(size_t count) {
@@ -61,12 +78,18 @@ Gradients gradients(
     return {0, {}, zeros_like(masters), 0};
   }
   Forward forward(
-      request.rows, {objective.wanted(), request.temperature, trainable.trains_head()}, teacher);
+      request.rows,
+      {objective.wanted(),
+       request.temperature,
+       trainable.trains_head(),
+       {request.recompute, request.noise}},
+      teacher);
   objective.prepass(made_for_prepass(trainable, objective, request, teacher, cancelled));
-  auto arguments = all_arguments(masters.size());
-  const auto step = plan_batches(
-      objective.units(), request.rows.targets(), request.micro_tokens, training_buckets());
-  forward.measure_experts(*trainable.model().model, trainable.bind(masters), step, cancelled);
+  const auto parameters = trainable.arguments();
+  const auto arguments = all_arguments(parameters.size());
+  const auto step = plan(*trainable.model().model, objective, request);
+  forward.measure_experts(*trainable.model().model, trainable.bind(parameters), step, cancelled);
+  std::vector<mx::array> sums;
   Gradients result;
   for (const auto& micro : step) {
     if (cancelled) {
@@ -74,8 +97,8 @@ Gradients gradients(
     }
     auto batch = forward.prepare(micro);
     auto inputs = objective.slice(micro);
-    auto value = [&](const std::vector<mx::array>& parameters) {
-      auto made = forward.make(*trainable.model().model, trainable.bind(parameters), batch);
+    auto value = [&](const std::vector<mx::array>& by) {
+      auto made = forward.make(*trainable.model().model, trainable.bind(by), batch);
       auto arrays = inputs.arrays;
       for (const auto& [name, values] : made) {
         arrays.insert_or_assign(
@@ -84,16 +107,16 @@ Gradients gradients(
       auto v = objective.evaluate(arrays, inputs.layout);
       return std::vector<mx::array>{v.loss, mx::stop_gradient(v.parts_M2)};
     };
-    auto [values, grads] = mx::value_and_grad(value, arguments)(masters);
+    auto [values, grads] = mx::value_and_grad(value, arguments)(parameters);
     for (size_t i = 0; i < grads.size(); i++) {
       auto g = mx::astype(grads[i], mx::float32);
-      if (result.by_master.size() < grads.size()) {
-        result.by_master.push_back(g);
+      if (sums.size() < grads.size()) {
+        sums.push_back(g);
       } else {
-        result.by_master[i] = result.by_master[i] + g;
+        sums[i] = sums[i] + g;
       }
     }
-    auto wanted = result.by_master;
+    auto wanted = sums;
     wanted.insert(wanted.end(), values.begin(), values.end());
     mx::eval(wanted);
     result.loss += values[0].item<float>();
@@ -107,9 +130,7 @@ Gradients gradients(
       result.tokens += request.rows.lengths[row];
     }
   }
-  if (result.by_master.empty()) {
-    result.by_master = zeros_like(masters);
-  }
+  result.by_master = sums.empty() ? zeros_like(masters) : trainable.by_master(sums);
   return result;
 }
 
@@ -125,7 +146,7 @@ StepResult train_step(
       request.groups,
       request.skip,
       request.inputs);
-  auto grads = gradients(optimizer.trainable, objective, request, teacher, cancelled);
+  auto grads = gradients(optimizer.trainable(), objective, request, teacher, cancelled);
   StepResult result;
   result.loss = grads.loss;
   result.tokens = grads.tokens;
@@ -138,21 +159,7 @@ StepResult train_step(
   }
   double scale =
       request.max_grad_norm ? clip_coefficient(result.grad_norm, *request.max_grad_norm) : 1.0;
-  // A copy: an update that fails halfway (memory) has changed nothing.
-  auto state = optimizer.state;
-  auto masters = adamw_update(
-      optimizer.spec,
-      optimizer.trainable.masters(),
-      grads.by_master,
-      request.learning_rate,
-      scale,
-      state);
-  auto wanted = masters;
-  wanted.insert(wanted.end(), state.m.begin(), state.m.end());
-  wanted.insert(wanted.end(), state.v.begin(), state.v.end());
-  mx::eval(wanted);
-  optimizer.state = std::move(state);
-  optimizer.trainable.assign(std::move(masters));
+  optimizer.update(grads.by_master, request.learning_rate, scale);
   result.updated = true;
   return result;
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "train/forward.h"
 #include "train/objective.h"
 #include "train/optimizer.h"
 #include "train/quantities.h"
@@ -26,6 +27,10 @@ struct StepRequest {
   std::optional<double> max_grad_norm;
   /** Padded tokens forwarded and differentiated at once at most. */
   int micro_tokens = 8192;
+  /** Input tokens of a line that rows are packed on; 0: each row its own. */
+  int pack_tokens = 0;
+  bool recompute = false;
+  std::optional<EmbeddingNoise> noise;
 };
 
 struct StepResult {

@@ -1,17 +1,25 @@
 #include "train/trainable.h"
 
-#include "core/error.h"
-#include "io/peft_tensors.h"
-
 namespace atelier {
 namespace {
 
-std::map<std::string, mx::Shape> whole_shapes(const Adapter& adapter) {
-  std::map<std::string, mx::Shape> out;
-  for (const std::string& module : adapter.saved) {
-    out.emplace(module + ".weight", adapter.params.at(module + ".weight").shape());
+// As PEFT's files name an adapter's tensors.
+const std::string peft_prefix = "base_model.model.";
+
+ParameterKind kind_of(const std::string& name, const mx::Shape& shape) {
+  if (name == "model.embed_tokens.weight") {
+    return ParameterKind::embedding;
   }
-  return out;
+  if (name == "lm_head.weight" || name == scalar_head_name) {
+    return ParameterKind::head;
+  }
+  // However low its rank.
+  if (name.find(".lora_A.") != std::string::npos || name.find(".lora_B.") != std::string::npos) {
+    return ParameterKind::matrix;
+  }
+  // The kernel of a convolution over time [channels, 1, width] is a row of filters, not a matrix.
+  const bool matrix = shape.size() >= 2 && shape[shape.size() - 2] > 1;
+  return matrix ? ParameterKind::matrix : ParameterKind::vector;
 }
 
 }  // namespace
@@ -21,7 +29,7 @@ Trainable Trainable::of_adapter(
     std::shared_ptr<Adapter> adapter) {
   Trainable t;
   for (const auto& [name, array] : adapter->params) {
-    t.names_.push_back(name);
+    t.parameters_.push_back({peft_prefix + name, kind_of(name, array.shape())});
     t.masters_.push_back(array);
   }
   t.model_ = std::move(model);
@@ -31,19 +39,31 @@ Trainable Trainable::of_adapter(
 
 Trainable Trainable::of_model(std::shared_ptr<LoadedModel> model) {
   Trainable t;
-  for (const auto& [name, array] : model->weights) {
-    t.names_.push_back(name);
+  t.model_ = std::move(model);
+  for (const auto& [name, array] : t.model_->model->unstack(t.model_->weights)) {
+    t.parameters_.push_back({name, kind_of(name, array.shape())});
     t.masters_.push_back(mx::astype(array, mx::float32));
   }
   mx::eval(t.masters_);
-  t.model_ = std::move(model);
   return t;
 }
 
-Bound Trainable::bind(const std::vector<mx::array>& masters) const {
+std::vector<mx::array> Trainable::arguments() const {
+  if (adapter_) {
+    return masters_;
+  }
+  std::vector<mx::array> arguments;
+  for (const auto& [name, array] : model_->weights) {
+    arguments.push_back(array);
+  }
+  return arguments;
+}
+
+Bound Trainable::bind(const std::vector<mx::array>& arguments) const {
   Params named;
-  for (size_t i = 0; i < names_.size(); i++) {
-    named.emplace(names_[i], adapter_ ? masters[i] : mx::astype(masters[i], model_->dtype));
+  size_t i = 0;
+  for (const auto& [name, array] : adapter_ ? adapter_->params : model_->weights) {
+    named.emplace(name, arguments[i++]);
   }
   if (!adapter_) {
     return bind_weights(std::move(named));
@@ -51,53 +71,58 @@ Bound Trainable::bind(const std::vector<mx::array>& masters) const {
   return bind_adapter(*model_, *adapter_, named);
 }
 
-void Trainable::assign(std::vector<mx::array> masters) {
-  masters_ = std::move(masters);
-  for (size_t i = 0; i < names_.size(); i++) {
-    if (adapter_) {
-      adapter_->params.insert_or_assign(names_[i], masters_[i]);
-    } else {
-      auto weight = mx::astype(masters_[i], model_->dtype);
-      weight.eval();
-      model_->weights.insert_or_assign(names_[i], weight);
-    }
+std::vector<mx::array> Trainable::by_master(const std::vector<mx::array>& by_argument) const {
+  if (adapter_) {
+    return by_argument;
   }
+  auto stacked = [this](const std::vector<mx::array>& masters) {
+    Params named;
+    for (size_t i = 0; i < masters.size(); i++) {
+      named.emplace(parameters_[i].name, masters[i]);
+    }
+    std::vector<mx::array> weights;
+    for (const auto& [name, array] : model_->model->stack(named)) {
+      weights.push_back(array);
+    }
+    return weights;
+  };
+  return mx::vjp(stacked, masters_, by_argument).second;
 }
 
-Params Trainable::by_name(const std::vector<mx::array>& values) const {
+void Trainable::move(size_t parameter, mx::array master) {
+  masters_[parameter] = std::move(master);
+}
+
+void Trainable::publish() {
+  size_t i = 0;
+  if (adapter_) {
+    for (auto& [name, array] : adapter_->params) {
+      array = masters_[i++];
+    }
+    return;
+  }
   Params named;
-  for (size_t i = 0; i < names_.size(); i++) {
-    named.emplace(names_[i], values[i]);
+  for (const auto& [name, kind] : parameters_) {
+    named.emplace(name, mx::astype(masters_[i++], model_->dtype));
   }
-  const Model& model = *model_->model;
-  return adapter_ ? peft_tensors(named, model.linears()) : model.unstack(named);
+  auto weights = model_->model->stack(named);
+  std::vector<mx::array> all;
+  for (const auto& [name, array] : weights) {
+    all.push_back(array);
+  }
+  mx::eval(all);
+  model_->weights = std::move(weights);
+  if (!has_own_masters()) {
+    view_weights();
+  }
 }
 
-std::vector<mx::array> Trainable::in_order(const Params& values, const std::string& file) const {
-  Params expected = by_name(masters_);
-  for (const auto& [name, array] : expected) {
-    auto found = values.find(name);
-    if (found == values.end()) {
-      throw Error(ErrorCode::invalid_file, file + ": no values for '" + name + "'");
-    }
-    if (found->second.shape() != array.shape()) {
-      throw Error(
-          ErrorCode::invalid_file, file + ": '" + name + "' has another shape than the parameter");
-    }
+void Trainable::view_weights() {
+  size_t i = 0;
+  for (const auto& [name, array] : model_->model->unstack(model_->weights)) {
+    masters_[i++] = array;
   }
-  if (values.size() != expected.size()) {
-    throw Error(ErrorCode::invalid_file, file + ": holds parameters that are not trained here");
-  }
-  const Model& model = *model_->model;
-  const Params named =
-      adapter_
-          ? adapter_params(values, adapter_->sites, whole_shapes(*adapter_), model.linears(), file)
-          : model.stack(values);
-  std::vector<mx::array> result;
-  for (const auto& name : names_) {
-    result.push_back(named.at(name));
-  }
-  return result;
+  mx::eval(masters_);
 }
 
 }  // namespace atelier

@@ -8,9 +8,19 @@
 
 namespace atelier {
 
+/** What a parameter is in its model: weight decay and Muon go by it. */
+enum class ParameterKind { matrix, head, embedding, vector };
+
+struct Parameter {
+  /** As files name it: transformers' or PEFT's. */
+  std::string name;
+  ParameterKind kind;
+};
+
 /**
- * The parameters that an optimiser moves, as f32 masters in a fixed order: an adapter's, or every
- * weight of the model. It writes them back to their owner after each update.
+ * The parameters that an optimiser moves, as f32 masters in a fixed order: an adapter's, or every tensor of
+ * the model as a checkpoint has it (q, k and v apart). A forward is differentiated by `arguments`, which for a
+ * model are its weights in their compute type: so there is no third copy of them.
  */
 class Trainable {
  public:
@@ -27,26 +37,36 @@ class Trainable {
   bool trains_head() const {
     return full() || atelier::trains_head(*model_, *adapter_);
   }
-  const std::vector<std::string>& names() const {
-    return names_;
+  const std::vector<Parameter>& parameters() const {
+    return parameters_;
   }
   const std::vector<mx::array>& masters() const {
     return masters_;
   }
 
-  /** The forward's arrays as functions of the masters. */
-  Bound bind(const std::vector<mx::array>& masters) const;
-  /** Takes evaluated masters over. */
-  void assign(std::vector<mx::array> masters);
-  /** Values in the order of names(), by the names that files use (transformers' or PEFT's). */
-  Params by_name(const std::vector<mx::array>& values) const;
-  /** Its inverse; throws invalid_file where names or shapes do not fit. */
-  std::vector<mx::array> in_order(const Params& values, const std::string& file) const;
+  std::vector<mx::array> arguments() const;
+  /** The forward's arrays as functions of the arguments. */
+  Bound bind(const std::vector<mx::array>& arguments) const;
+  /** Gradients by the masters, f32, from those by the arguments. Lazy. */
+  std::vector<mx::array> by_master(const std::vector<mx::array>& by_argument) const;
+
+  /** Takes over an evaluated master; the forward sees it after publish(). */
+  void move(size_t parameter, mx::array master);
+  /** Writes the masters to their owner. */
+  void publish();
+
+  /** Masters that the model's own files would not bring back bit for bit. */
+  bool has_own_masters() const {
+    return !adapter_ && model_->dtype != mx::float32;
+  }
 
  private:
+  /** In f32 the masters are views of the weights. */
+  void view_weights();
+
   std::shared_ptr<LoadedModel> model_;
   std::shared_ptr<Adapter> adapter_;
-  std::vector<std::string> names_;
+  std::vector<Parameter> parameters_;
   std::vector<mx::array> masters_;
 };
 

@@ -19,10 +19,13 @@ export function SettingsPart({ draft, set, resolved, problemAt }: PartProps) {
   const start = suggested(algorithm, resolved.model);
   const values = draft.params[draft.algorithm] ?? {};
   const changed = all.filter((field) => field.key in values && values[field.key] !== start[field.key]);
+  const means = ({ when }: FieldSpec) =>
+    when === undefined || (values[when.key] ?? start[when.key]) === when.is;
   // a problem with a hidden setting shows it
   const shown = all.filter(
     (field) =>
-      level === 'advanced' || field.level === 'simple' || problemAt(`params.${field.key}`) !== undefined,
+      (means(field) && (level === 'advanced' || field.level === 'simple')) ||
+      problemAt(`params.${field.key}`) !== undefined,
   );
   const sections = [...new Set(shown.map((field) => field.section))];
   const put = (field: FieldSpec, value: unknown) =>

@@ -1,0 +1,13 @@
+import type { OptimizerSpec } from '../../../native/face';
+import { ADAMW, MUON, type CommonParams } from '../../../shared/algorithms';
+
+/** The optimiser that a run's settings ask for. */
+export function optimizerSpec({
+  optimizer,
+  weightDecay,
+}: Pick<CommonParams, 'optimizer' | 'weightDecay'>): OptimizerSpec {
+  if (optimizer === 'muon') return { kind: optimizer, ...MUON, ...ADAMW, weightDecay };
+  // the rate as it stands: one that suits AdamW does here
+  if (optimizer === 'adafactor') return { kind: optimizer, relative: false, weightDecay };
+  return { kind: optimizer, ...ADAMW, weightDecay };
+}

@@ -1,0 +1,61 @@
+#include "train/rules/adamw.h"
+
+#include <cmath>
+
+namespace atelier {
+
+mx::array f32(double x) {
+  return mx::array(static_cast<float>(x));
+}
+
+mx::array decayed(const mx::array& parameter, const Pace& pace, double decay) {
+  return decay == 0 ? parameter : parameter * f32(1 - pace.learning_rate * decay);
+}
+
+mx::array adamw_move(
+    const AdamWConstants& c,
+    double decay,
+    const mx::array& parameter,
+    const mx::array& g,
+    Moments& moments,
+    const Pace& pace) {
+  const auto steps = static_cast<double>(pace.step);
+  const double correction1 = 1 - std::pow(c.beta1, steps);
+  const double correction2 = 1 - std::pow(c.beta2, steps);
+  moments.m = moments.m * f32(c.beta1) + g * f32(1 - c.beta1);
+  moments.v = moments.v * f32(c.beta2) + mx::square(g) * f32(1 - c.beta2);
+  auto root = mx::sqrt(moments.v) * f32(1 / std::sqrt(correction2)) + f32(c.epsilon);
+  return decayed(parameter, pace, decay) - moments.m / root * f32(pace.learning_rate / correction1);
+}
+
+namespace {
+
+class AdamW : public Rule {
+ public:
+  AdamW(const AdamWConstants& constants, double decay) : constants_(constants), decay_(decay) {}
+
+  Params start(const mx::Shape& shape) const override {
+    return {{"m", mx::zeros(shape, mx::float32)}, {"v", mx::zeros(shape, mx::float32)}};
+  }
+
+  mx::array move(const mx::array& p, const mx::array& g, Params& state, const Pace& pace)
+      const override {
+    Moments moments{state.at("m"), state.at("v")};
+    auto moved = adamw_move(constants_, decay_, p, g, moments, pace);
+    state.insert_or_assign("m", moments.m);
+    state.insert_or_assign("v", moments.v);
+    return moved;
+  }
+
+ private:
+  AdamWConstants constants_;
+  double decay_;
+};
+
+}  // namespace
+
+RulePtr adamw_rule(const AdamWConstants& constants, double decay) {
+  return std::make_shared<AdamW>(constants, decay);
+}
+
+}  // namespace atelier
