@@ -150,7 +150,7 @@ describe('atelier', () => {
       /params: there is no "stepz".*There are steps/s,
     ],
     ['a wrong type', good().replace('seed: 3', 'seed: x'), /seed: must be a number, this is a text/],
-    ['a reward by its file', good().replace('{ id: sums }', 'reward.ts'), /reward: must be \{ id:/],
+    ['a reward by its file', good().replace('{ id: sums }', 'reward.ts'), /rewards\.0: must be \{ id:/],
     [
       'a reward that waits',
       good().replace('{ id: sums }', '{ code: "export default async () => 1" }'),

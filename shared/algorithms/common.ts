@@ -51,12 +51,14 @@ export const adapterParams = () => ({
   dora: field(z.boolean().default(false), {
     label: 'DoRA',
     help: 'Learns the length of each row of a weight apart from its direction. Often a little better at low ranks; slower.',
+    when: LORA,
     level: 'advanced',
     section: 'Trained weights',
   }),
   savedModules: field(z.enum(['none', 'head', 'embeddings', 'both']).default('none'), {
     label: 'Trained whole',
     help: 'Embeddings and output head are trained as they are, beside the adapter, and saved with it. For new tokens or another language; the adapter becomes large.',
+    when: LORA,
     level: 'advanced',
     section: 'Trained weights',
     options: {
@@ -69,6 +71,7 @@ export const adapterParams = () => ({
   baseWeights: field(z.enum(BASE_WEIGHTS).default('stored'), {
     label: 'Base weights',
     help: 'How the base model is kept in memory. 8-bit needs about a quarter of the memory of 32-bit weights and changes answers little; 4-bit an eighth, and changes them more. The adapter is trained beside them (QLoRA).',
+    when: LORA,
     level: 'advanced',
     section: 'Trained weights',
     options: { stored: 'As stored', '8-bit': '8-bit', '4-bit': '4-bit' },

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { BASE_WEIGHTS } from '../../../shared/algorithms';
 import { AlgorithmField, AlgorithmMetric } from '../../../shared/contract/algorithms';
 
 // What an algorithm of one's own may answer: its code is not ours.
@@ -12,11 +13,12 @@ export const Description = z.object({
   fields: z.array(AlgorithmField).max(128),
   data: z.enum(['rollouts', 'examples', 'pairs', 'rated']),
   rewarded: z.boolean(),
+  taught: z.boolean().exactOptional(),
 });
 
 const count = z.int().min(1).max(1_000_000);
 
-const Needs = z.object({
+const Needs = z.strictObject({
   data: z.enum(['rollouts', 'examples', 'pairs', 'rated']),
   roles: z.array(z.enum(['policy', 'reference', 'critic', 'teacher'])),
   groupSize: count,
@@ -32,6 +34,8 @@ const Needs = z.object({
   scalarHead: z.boolean().exactOptional(),
   critic: z.object({ learningRate: z.number().min(0).max(1), warmupSteps: z.int().min(0) }).exactOptional(),
   onPolicy: z.number().min(0).max(1).exactOptional(),
+  packs: z.boolean().exactOptional(),
+  embeddingNoise: z.number().min(0).max(1000).exactOptional(),
 });
 
 export const Settled = z.union([
@@ -45,12 +49,20 @@ export const Settled = z.union([
 
 /** What the trainer itself reads of the settings. */
 export const TrainerParams = z.looseObject({
+  method: z.enum(['lora', 'full']),
   loraRank: z.int().min(1).max(4096),
   loraAlpha: z.number(),
   loraTargets: z.enum(['all-linear', 'attention', 'mlp']),
   rsLora: z.boolean(),
+  dora: z.boolean(),
+  savedModules: z.enum(['none', 'head', 'embeddings', 'both']),
+  baseWeights: z.enum(BASE_WEIGHTS),
   learningRate: z.number().min(0).max(10),
+  fullLearningRate: z.number().min(0).max(10),
+  optimizer: z.enum(['adamw', 'adamw-8bit', 'adafactor', 'muon']),
+  recompute: z.boolean(),
   schedule: z.string(),
+  lowestRate: z.number().min(0).max(1),
   warmup: z.number().min(0).max(1),
   maxGradNorm: z.number().min(0),
   weightDecay: z.number().min(0),

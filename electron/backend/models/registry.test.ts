@@ -102,20 +102,24 @@ describe('a model folder', () => {
   test.each([
     [
       'another family',
-      (c: Record<string, unknown>) => (c['model_type'] = 'gemma3_text'),
-      /'gemma3_text' is not supported.*Supported families: llama, qwen3/,
+      (c: Record<string, unknown>) => (c['model_type'] = 'phi3'),
+      /'phi3' is not supported.*Supported families: .*llama.*qwen3/,
     ],
     [
       'quantised weights',
-      (c: Record<string, unknown>) => (c['quantization_config'] = {}),
-      /quantised checkpoint/,
+      (c: Record<string, unknown>) => (c['quantization_config'] = { quant_method: 'gptq', bits: 4 }),
+      /gptq/,
     ],
     [
       'its own code',
       (c: Record<string, unknown>) => (c['auto_map'] = {}),
       /code that comes with a checkpoint/,
     ],
-    ['other rope', (c: Record<string, unknown>) => (c['rope_parameters'] = { rope_type: 'yarn' }), /'yarn'/],
+    [
+      'other rope',
+      (c: Record<string, unknown>) => (c['rope_parameters'] = { rope_type: 'longrope', rope_theta: 1e4 }),
+      /'longrope'/,
+    ],
     [
       'a name of the prototype',
       (c: Record<string, unknown>) => (c['model_type'] = 'constructor'),

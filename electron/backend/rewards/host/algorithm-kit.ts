@@ -9,6 +9,7 @@ export * as metrics from '../../../../shared/algorithms/metrics';
 export * as policyGradient from '../../../../shared/algorithms/policy-gradient';
 export * as preference from '../../../../shared/algorithms/preference';
 export * as rolloutParams from '../../../../shared/algorithms/rollout-params';
+export * as router from '../../../../shared/algorithms/router';
 export * as groupAdvantages from '../../../../shared/algorithms/advantages/group-advantages';
 export * as stats from '../../../../shared/algorithms/advantages/stats';
 export * as tokenAdvantages from '../../../../shared/algorithms/advantages/token-advantages';

@@ -16,6 +16,7 @@ const MODULES = {
   './policy-gradient': 'policyGradient',
   './preference': 'preference',
   './rollout-params': 'rolloutParams',
+  './router': 'router',
   './advantages/group-advantages': 'groupAdvantages',
   './advantages/stats': 'stats',
   './advantages/token-advantages': 'tokenAdvantages',
@@ -74,9 +75,10 @@ const checked = (value, what) => {
 const calls = {
   describe: () => {
     const defaults = it.params.parse({});
-    const { data } = it.needs(defaults);
+    const { data, roles } = it.needs(defaults);
     return { key: it.key, label: it.label, help: it.help, headline: it.headline, metrics: it.metrics,
-      fields: fields.fields(it), data, rewarded: it.advantages !== undefined };
+      fields: fields.fields(it), data, rewarded: it.advantages !== undefined,
+      ...(roles.includes('teacher') && { taught: true }) };
   },
   settle: ({ values: given }) => {
     const { data, error } = it.params.safeParse(given);
