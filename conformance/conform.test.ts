@@ -42,15 +42,15 @@ it('fails on a file that no item reads', async () => {
 });
 
 it('names the later issue for what is not built, and what an item needs and does not find', async () => {
-  mkdirSync(join(folder, 'lora', 'qwen3_tied', 'dora'), { recursive: true });
-  writeFileSync(join(folder, 'lora', 'qwen3_tied', 'dora', 'io.json'), '{}');
+  mkdirSync(join(folder, 'models', 'bailing_moe_v3'), { recursive: true });
+  writeFileSync(join(folder, 'models', 'bailing_moe_v3', 'config.json'), '{}');
   mkdirSync(join(folder, 'train', 'sft_lora'), { recursive: true });
   writeFileSync(
     join(folder, 'train', 'sft_lora', 'train.json'),
     '{"base_model": "models/qwen3_tied", "config": {}}',
   );
   const lines = await conform(folder, 'cpu');
-  expect(lines.find((l) => l.path === 'lora/qwen3_tied/dora/io.json')).toMatchObject({
+  expect(lines.find((l) => l.path === 'models/bailing_moe_v3/config.json')).toMatchObject({
     status: 'not built',
     detail: expect.stringContaining(': issue 2'),
   });

@@ -19,16 +19,13 @@ function shifted(logits: Json[][], labels: number[][]) {
   return { head, target, steps, whole, mask: target.map((y): number => (y === -100 ? 0 : 1)) };
 }
 
-/** Label smoothing, another divisor; the rest is the product's program. */
-function variant(c: Json): LossProgram {
+/** A loss over the items of a larger batch; the rest is the product's program. */
+function overItems(c: Json): LossProgram {
   const p = new ProgramBuilder();
   const loss = p.mask('loss', 'T');
   const logp = p.engine('logp', loss);
   const nll = logp.neg();
-  const over = c.num_items ? p.param('items') : loss.count();
-  if (c.loss_type === 'dft') p.loss('dft', nll.times(logp.exp().stopGradient()), over);
-  else p.loss('nll', nll.times(1 - c.label_smoothing), over);
-  if (c.label_smoothing > 0) p.loss('uniform', p.engine('meanLogp', loss).times(-c.label_smoothing), over);
+  p.loss('items', c.loss_type === 'dft' ? nll.times(logp.exp().stopGradient()) : nll, p.param('items'));
   p.mean('policy/entropy', p.engine('entropy', loss), loss);
   p.mean('accuracy', p.engine('correct', loss), loss);
   return p.build();
@@ -39,8 +36,11 @@ export const sft = (fixture: Json): LossFile => {
   const { head, mask, steps, whole } = shifted(logits, labels);
   return file({
     programs: fixture.cases.map((c: Json) => {
-      const plain = c.config.label_smoothing === 0 && !c.config.num_items;
-      const program = plain ? sftLoss({ loss: c.config.loss_type }) : variant(c.config);
+      const { loss_type, label_smoothing, num_items } = c.config;
+      const plain = num_items === null;
+      const program = plain
+        ? sftLoss({ loss: loss_type, labelSmoothing: label_smoothing })
+        : overItems(c.config);
       const available: Record<string, number[]> = {
         loss: mask,
         logp: head.logp,
