@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 
 export interface Tensor {
   shape: number[];
@@ -32,4 +32,16 @@ export function readTensors(file: string): Record<string, Tensor> {
       throw new Error(`${file}: ${name} is ${dtype}, which the runner does not read`);
     }),
   );
+}
+
+/** Renames tensors of a safetensors file: its header is written anew, its data stay as they are. */
+export function renameTensors(file: string, rename: (name: string) => string): void {
+  const bytes = readFileSync(file);
+  const length = Number(bytes.readBigUInt64LE(0));
+  const header = JSON.parse(bytes.toString('utf8', 8, 8 + length)) as Record<string, unknown>;
+  const renamed = Object.fromEntries(Object.entries(header).map(([name, value]) => [rename(name), value]));
+  const text = Buffer.from(JSON.stringify(renamed));
+  const size = Buffer.alloc(8);
+  size.writeBigUInt64LE(BigInt(text.length));
+  writeFileSync(file, Buffer.concat([size, text, bytes.subarray(8 + length)]));
 }

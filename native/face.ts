@@ -91,6 +91,8 @@ export interface ModelFacts {
   /** Positions the model was made for (max_position_embeddings). */
   contextLength: number;
   tied: boolean;
+  /** What the checkpoint holds beside the model, for people; empty: nothing. E.g. "the vision tower (model.visual.*)". */
+  leftOut: string[];
   /**
    * A reward model: a sequence-classification checkpoint with one label. It has a scalar head and no head over the
    * vocabulary, so it scores texts and cannot write them.

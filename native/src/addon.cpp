@@ -48,7 +48,12 @@ Napi::Value check(const Napi::CallbackInfo& info) {
   return guarded(info, [&](Napi::Env env) {
     auto checkpoint = open_checkpoint(Fields(info[0], "checkModel").text("path"));
     const Model& model = *checkpoint->model();
-    return to_js(env, model.config(), model.parameters(), commonest(checkpoint->quantised()));
+    return to_js(
+        env,
+        model.config(),
+        model.parameters(),
+        commonest(checkpoint->quantised()),
+        checkpoint->left_out());
   });
 }
 

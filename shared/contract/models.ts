@@ -21,6 +21,8 @@ export const Model = z.object({
   hiddenSize: z.number().nullable(),
   layers: z.number().nullable(),
   hasChatTemplate: z.boolean(),
+  /** What its files hold beside the model that is run, e.g. a vision tower. */
+  leftOut: z.array(z.string()).optional(),
   description: z.string().optional(),
   addedAt: z.number(),
 });

@@ -227,6 +227,7 @@ export class ModelRegistry {
 }
 
 const nothing: Inspection = {
+  leftOut: [],
   unsupported: null,
   family: null,
   parameters: null,

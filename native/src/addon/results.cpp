@@ -49,6 +49,14 @@ Napi::Object named_numbers(Napi::Env env, const std::map<std::string, double>& v
   return result;
 }
 
+Napi::Array strings(Napi::Env env, const std::vector<std::string>& values) {
+  auto out = Napi::Array::New(env, values.size());
+  for (size_t i = 0; i < values.size(); i++) {
+    out[i] = values[i];
+  }
+  return out;
+}
+
 }  // namespace
 
 Napi::Value to_js_error(Napi::Env env, const std::exception_ptr& error) {
@@ -86,7 +94,8 @@ Napi::Object to_js(
     Napi::Env env,
     const ModelConfig& config,
     int64_t parameters,
-    const std::optional<Quantisation>& quantisation) {
+    const std::optional<Quantisation>& quantisation,
+    const std::vector<std::string>& left_out) {
   auto o = Napi::Object::New(env);
   o.Set("family", config.family);
   o.Set("parameters", static_cast<double>(parameters));
@@ -101,19 +110,16 @@ Napi::Object to_js(
   o.Set("layers", config.layers);
   o.Set("contextLength", config.context);
   o.Set("tied", config.tied);
+  o.Set("leftOut", strings(env, left_out));
   return o;
 }
 
 Napi::Value to_js(Napi::Env env, const ModelInfo& info) {
-  auto o = to_js(env, info.config, info.parameters, info.quantisation);
+  auto o = to_js(env, info.config, info.parameters, info.quantisation, info.left_out);
   o.Set("id", info.id);
   o.Set("weightBytes", number(info.weight_bytes));
   o.Set("dtype", info.dtype);
-  auto modules = Napi::Array::New(env, info.linear_modules.size());
-  for (size_t i = 0; i < info.linear_modules.size(); i++) {
-    modules[i] = info.linear_modules[i];
-  }
-  o.Set("linearModules", modules);
+  o.Set("linearModules", strings(env, info.linear_modules));
   return o;
 }
 

@@ -27,7 +27,8 @@ Napi::Object to_js(
     Napi::Env env,
     const ModelConfig& config,
     int64_t parameters,
-    const std::optional<Quantisation>& quantisation);
+    const std::optional<Quantisation>& quantisation,
+    const std::vector<std::string>& left_out);
 Napi::Value to_js(Napi::Env env, const ModelInfo& info);
 Napi::Value to_js(Napi::Env env, const AdapterInfo& info);
 Napi::Value to_js(Napi::Env env, const std::vector<AdapterNorm>& norms);

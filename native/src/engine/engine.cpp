@@ -162,6 +162,7 @@ ModelInfo Engine::load_model(
   check_room(loaded_bytes(*checkpoint, forms, type), "The model", "Choose a smaller one");
   ModelInfo info = take_model(atelier::load_model(*checkpoint, forms, type));
   info.quantisation = commonest(forms);
+  info.left_out = checkpoint->left_out();
   return info;
 }
 

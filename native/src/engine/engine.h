@@ -37,6 +37,8 @@ struct ModelInfo {
   std::string dtype;
   std::optional<Quantisation> quantisation;
   std::vector<std::string> linear_modules;
+  /** Checkpoint::left_out. */
+  std::vector<std::string> left_out;
 };
 
 struct AdapterInfo {

@@ -18,9 +18,9 @@ struct Heads {
 };
 
 /**
- * Splits qkv [B, L, (H + 2K) E] into heads, normalises q and k (RMS, where the norms are given), rotates them
- * (halves: i with i + E/2) and puts heads before positions. cos, sin: [1 or B, 1, L, E], sin signed
- * (nn/rope.h).
+ * Splits qkv [B, L, (H + 2K) E] into heads, normalises q and k (RMS, where the norms are given), rotates the first R
+ * numbers of each (halves: i with i + R/2) and puts heads before positions. cos, sin: [1 or B, 1, L, R], sin signed
+ * (nn/rope.h); R at most E.
  */
 Heads split_heads_plain(
     const mx::array& qkv,

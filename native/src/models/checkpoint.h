@@ -9,7 +9,7 @@ namespace atelier {
 
 /**
  * The tensors of a folder with config.json and safetensors, or of one .gguf file: named as transformers names
- * them, checked against the configuration, read one at a time.
+ * its modules, checked against the configuration, read one at a time.
  */
 class Checkpoint {
  public:
@@ -31,6 +31,11 @@ class Checkpoint {
     return quantised_;
   }
 
+  /** What it holds beside the model, for people ("the vision tower (model.visual.*)"); that is not read. */
+  const std::vector<std::string>& left_out() const {
+    return left_out_;
+  }
+
   /** A tensor as floats, evaluated; NaN and infinity are refused. A quantised one is dequantised. */
   virtual mx::array read(const std::string& name, mx::Dtype dtype) const = 0;
   /** `.weight`, `.scales` and `.biases` of a quantised module as they are stored. */
@@ -43,6 +48,7 @@ class Checkpoint {
   std::shared_ptr<const Model> model_;
   TensorShapes shapes_;
   std::map<std::string, Quantisation> quantised_;
+  std::vector<std::string> left_out_;
 };
 
 /** Configuration and headers are read and checked, no weights. Throws invalid_file, unsupported_model, io. */

@@ -1,8 +1,16 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 namespace atelier {
+
+/** Tensors that a checkpoint may hold beside the model's, whose names begin with `prefix`; they are not read. */
+struct LeftOut {
+  std::string prefix;
+  /** For people, e.g. "the vision tower". */
+  std::string what;
+};
 
 /** What every decoder-only model has. What only a family has stands in its file. */
 struct ModelConfig {
@@ -14,8 +22,9 @@ struct ModelConfig {
   int context;
   bool tied;
   double initializer_range = 0.02;
-  /** The config.json that it was read from, as text. */
+  /** The config.json that it was read from, as text, without what is left out. */
   std::string json;
+  std::vector<LeftOut> left_out = {};
 };
 
 /** config.json with the type that the weights beside it have ("float32"). */

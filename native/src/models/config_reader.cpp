@@ -147,7 +147,7 @@ ModelConfig ConfigReader::model(const std::string& family, bool tied_by_default)
 
 DenseConfig ConfigReader::dense(const std::string& family, const DenseDefaults& defaults) const {
   DenseConfig c{model(family, defaults.tied), 0, 0, 0, 0, 0};
-  c.intermediate = count("intermediate_size");
+  c.intermediate = count("intermediate_size", defaults.intermediate);
   c.heads = count("num_attention_heads");
   c.kv_heads = count("num_key_value_heads", c.heads);
   c.head_dim = count("head_dim", defaults.head_dim.value_or(std::max(1, c.model.hidden / c.heads)));

@@ -31,6 +31,8 @@ struct MixtureConfig {
 struct DenseDefaults {
   /** Absent: hidden_size / num_attention_heads. */
   std::optional<int> head_dim = std::nullopt;
+  /** Absent: it must be there. */
+  std::optional<int> intermediate = std::nullopt;
   bool tied = false;
 };
 
@@ -39,6 +41,13 @@ class ConfigReader {
  public:
   /** `where` names the file in messages. */
   ConfigReader(const Json& json, std::string where) : json_(json), where_(std::move(where)) {}
+
+  const Json& json() const {
+    return json_;
+  }
+  const std::string& where() const {
+    return where_;
+  }
 
   /** From 1 to 2^31 - 1. `otherwise` where the key is absent or null. */
   int count(const char* key, std::optional<int> otherwise = std::nullopt) const;

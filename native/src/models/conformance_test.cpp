@@ -27,7 +27,19 @@ const std::string known[] = {
     "mistral",
     "smollm3",
     "llama_yarn",
-    "llama_linear"};
+    "llama_linear",
+    "qwen3_5",
+    "qwen3_5_moe",
+    "qwen3_next",
+    "bailing_moe_v3"};
+
+// With linear attention the order of its sums alone moves values further.
+bool recurrent(const std::string& name) {
+  return name.starts_with("qwen3_5") || name == "qwen3_next" || name == "bailing_moe_v3";
+}
+double tolerance(const std::string& name) {
+  return recurrent(name) ? 1e-3 : 1e-4;
+}
 
 // Of these, what the folder at hand has: a whole set from elsewhere lacks the models that were made for this one.
 std::vector<std::string> there() {
@@ -78,12 +90,13 @@ TEST_CASE("logits, log-probabilities, entropy and hidden states are transformers
   for (const std::string& name : there()) {
     CAPTURE(name);
     const Loaded m(name);
+    const double atol = tolerance(name);
     const mx::array ids = m.ids("nopad.input_ids");
     const mx::array logits = m.logits(ids);
-    CHECK(excess(logits, m.io.at("nopad.logits"), 1e-4, 1e-4) <= 1);
-    CHECK(excess(token_logprobs(logits, ids), m.io.at("nopad.logprobs"), 1e-4, 1e-4) <= 1);
+    CHECK(excess(logits, m.io.at("nopad.logits"), atol, 1e-4) <= 1);
+    CHECK(excess(token_logprobs(logits, ids), m.io.at("nopad.logprobs"), atol, 1e-4) <= 1);
     const mx::array logp = logits - mx::logsumexp(logits, -1, true);
-    CHECK(excess(-mx::sum(mx::exp(logp) * logp, -1), m.io.at("nopad.entropy"), 1e-4, 1e-4) <= 1);
+    CHECK(excess(-mx::sum(mx::exp(logp) * logp, -1), m.io.at("nopad.entropy"), atol, 1e-4) <= 1);
 
     const Model& model = *m.model.model;
     Model::Pass pass = model.begin(ids, nullptr, std::nullopt);
@@ -94,10 +107,10 @@ TEST_CASE("logits, log-probabilities, entropy and hidden states are transformers
       states.push_back(model.layer(i, m.model.weights, {}, states.back(), pass));
     }
     states.back() = model.final_norm(m.model.weights, states.back());
-    CHECK(excess(mx::stack(states), m.io.at("nopad.hidden_states"), 1e-4, 1e-4) <= 1);
+    CHECK(excess(mx::stack(states), m.io.at("nopad.hidden_states"), atol, 1e-4) <= 1);
     if (const auto expected = m.io.find("nopad.router_logits"); expected != m.io.end()) {
-      CHECK(excess(mx::stack(routers), expected->second, 1e-4, 1e-4) <= 1);
-    } else {
+      CHECK(excess(mx::stack(routers), expected->second, atol, 1e-4) <= 1);
+    } else if (!recurrent(name)) {
       CHECK(routers.empty());
     }
   }
@@ -107,12 +120,13 @@ TEST_CASE("padding on either side and long rows give transformers' values") {
   for (const std::string& name : there()) {
     CAPTURE(name);
     const Loaded m(name);
+    const double atol = tolerance(name);
     const mx::array right = m.ids("right.input_ids");
     CHECK(
         excess(
             token_logprobs(m.logits(right), right),
             m.io.at("right.logprobs"),
-            1e-4,
+            atol,
             1e-4,
             pairs(m.io.at("right.attention_mask"))) <= 1);
 
@@ -120,18 +134,18 @@ TEST_CASE("padding on either side and long rows give transformers' values") {
     const mx::array left = m.ids("left.input_ids");
     const mx::array logits = m.logits(left, &cache);
     const mx::array mask = m.io.at("left.attention_mask");
-    CHECK(excess(logits, m.io.at("left.logits"), 1e-4, 1e-4, mx::expand_dims(mask, 2)) <= 1);
+    CHECK(excess(logits, m.io.at("left.logits"), atol, 1e-4, mx::expand_dims(mask, 2)) <= 1);
     CHECK(
-        excess(token_logprobs(logits, left), m.io.at("left.logprobs"), 1e-4, 1e-4, pairs(mask)) <=
+        excess(token_logprobs(logits, left), m.io.at("left.logprobs"), atol, 1e-4, pairs(mask)) <=
         1);
 
     const mx::array all = m.ids("long.input_ids");
     const mx::array at_all = m.logits(all);
-    CHECK(excess(token_logprobs(at_all, all), m.io.at("long.logprobs"), 1e-4, 1e-4) <= 1);
+    CHECK(excess(token_logprobs(at_all, all), m.io.at("long.logprobs"), atol, 1e-4) <= 1);
     const int N = all.shape(1), V = at_all.shape(2);
     CHECK(
         excess(
-            mx::slice(at_all, {0, N - 2, 0}, {1, N, V}), m.io.at("long.last_logits"), 1e-4, 1e-4) <=
+            mx::slice(at_all, {0, N - 2, 0}, {1, N, V}), m.io.at("long.last_logits"), atol, 1e-4) <=
         1);
   }
 }
@@ -140,6 +154,7 @@ TEST_CASE("prefill equals decoding token by token with the cache") {
   for (const std::string& name : there()) {
     CAPTURE(name);
     const Loaded m(name);
+    const double atol = tolerance(name);
     // Left padding: rows of different length in one cache; 96 tokens: the cache grows once.
     for (const char* key : {"left", "long"}) {
       const mx::array ids = m.ids(std::string(key) + ".input_ids");
@@ -156,7 +171,7 @@ TEST_CASE("prefill equals decoding token by token with the cache") {
       if (left) {
         mask = mx::expand_dims(m.io.at("left.attention_mask"), 2);
       }
-      CHECK(excess(mx::concatenate(got, 1), expected, 1e-4, 1e-4, mask) <= 1);
+      CHECK(excess(mx::concatenate(got, 1), expected, atol, 1e-4, mask) <= 1);
     }
   }
 }
@@ -167,7 +182,9 @@ TEST_CASE("config.json of both forms, and as it is written again, gives the same
     const Loaded m(name);
     const mx::array ids = m.ids("long.input_ids");
     const mx::array expected = m.logits(ids);
-    for (const std::string file : {"config.json", "config_legacy.json"}) {
+    for (const std::string file :
+         {"config.json",
+          name.starts_with("qwen3_5") ? "config_text_only.json" : "config_legacy.json"}) {
       const auto model = make_model(fixture_json("models/" + name + "/" + file).dump(), file);
       const auto again = make_model(config_json(model->config(), "float32"), "written");
       for (const auto& other : {model, again}) {

@@ -19,6 +19,20 @@ Decoder::Decoder(DecoderSpec spec) : Model(spec.config), spec_(std::move(spec)) 
   }
 }
 
+std::string Decoder::stored_name(const std::string& name) const {
+  return spec_.stored_name ? spec_.stored_name(name) : name;
+}
+
+std::set<std::string> Decoder::buffers() const {
+  std::set<std::string> out;
+  for (const TensorSpec& spec : tensors()) {
+    if (spec.buffer) {
+      out.insert(spec.name);
+    }
+  }
+  return out;
+}
+
 std::vector<TensorSpec> Decoder::tensors() const {
   const ModelConfig& c = config();
   std::vector<TensorSpec> out{
@@ -51,6 +65,7 @@ RowNumbers Decoder::row_numbers() const {
       // And what the norm takes and gives.
       out.kept_token += own.kept_token + uint64_t{2} * config().hidden;
       out.kept_pair += own.kept_pair;
+      out.recurrent += own.recurrent;
     }
   }
   return out;

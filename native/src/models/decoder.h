@@ -3,6 +3,8 @@
 #include "models/parts/norm.h"
 #include "models/parts/part.h"
 
+#include <functional>
+
 namespace atelier {
 
 /** x + after(part(before(x))). */
@@ -23,6 +25,8 @@ struct DecoderSpec {
   float embedding_scale = 1.0f;
   /** Model::chosen_experts. */
   int chosen_experts = 0;
+  /** The name in checkpoints of a tensor whose name in transformers' modules is given; null: the same. */
+  std::function<std::string(const std::string& name)> stored_name = nullptr;
 };
 
 /** The pre-norm decoder that Llama made common, of parts that each family chooses (transformers' names). */
@@ -38,6 +42,8 @@ class Decoder : public Model {
     return spec_.chosen_experts;
   }
   RowNumbers row_numbers() const override;
+  std::string stored_name(const std::string& name) const override;
+  std::set<std::string> buffers() const override;
   Params stack(const Params& checkpoint) const override;
   Params unstack(const Params& weights) const override;
 

@@ -17,6 +17,9 @@ const char* dtype_name(mx::Dtype dtype) {
 Json config_of(const MergedCheckpoint& merged, const FolderForm& form, const Forms& forms) {
   Json config = Json::parse(config_json(merged.model().config(), dtype_name(form.dtype)));
   config["tie_word_embeddings"] = merged.tied();
+  if (config.contains("text_config")) {
+    config["text_config"]["tie_word_embeddings"] = merged.tied();
+  }
   if (const auto common = commonest(forms)) {
     config["quantization"] = {
         {"group_size", common->group}, {"bits", common->bits}, {"mode", "affine"}};
@@ -28,6 +31,7 @@ Json config_of(const MergedCheckpoint& merged, const FolderForm& form, const For
 // Its weight, scales and biases, quantised once.
 void add_quantised(
     std::vector<TensorToWrite>& out,
+    const Model& model,
     const std::string& module,
     const mx::Shape& shape,
     const Quantisation& form,
@@ -49,7 +53,7 @@ void add_quantised(
            {".weight", mx::uint32, {shape[0], shape[1] * form.bits / 32}},
            {".scales", dtype, groups},
            {".biases", dtype, groups}}) {
-    out.push_back({module + kind, type, size, part(module + kind)});
+    out.push_back({model.stored_name(module + kind), type, size, part(module + kind)});
   }
 }
 
@@ -111,9 +115,9 @@ void export_folder(
     };
     const std::string module = name.substr(0, name.rfind('.'));
     if (auto found = forms.find(module); found != forms.end()) {
-      add_quantised(tensors, module, shape, found->second, form.dtype, read);
+      add_quantised(tensors, merged.model(), module, shape, found->second, form.dtype, read);
     } else {
-      tensors.push_back({name, form.dtype, shape, read});
+      tensors.push_back({merged.model().stored_name(name), form.dtype, shape, read});
     }
   }
   write_sharded(dir, tensors, form);

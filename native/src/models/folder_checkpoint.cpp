@@ -29,6 +29,8 @@ class FolderCheckpoint : public Checkpoint {
     }
     model_ = make_model(json.dump(), config);
     files_ = read_safetensors_folder(dir);
+    leave_out();
+    name_as_modules();
     for (const auto& [name, tensor] : files_.tensors) {
       shapes_.emplace(name, mx::Shape(tensor.entry.shape.begin(), tensor.entry.shape.end()));
     }
@@ -61,6 +63,40 @@ class FolderCheckpoint : public Checkpoint {
   }
 
  private:
+  void leave_out() {
+    for (const LeftOut& left : model_->config().left_out) {
+      if (std::erase_if(files_.tensors, [&](const auto& tensor) {
+            return tensor.first.starts_with(left.prefix);
+          })) {
+        left_out_.push_back(left.what + " (" + left.prefix + "*)");
+      }
+    }
+  }
+
+  void name_as_modules() {
+    std::map<std::string, SafetensorsFolder::Tensor> named;
+    for (const TensorSpec& spec : model_->tensors()) {
+      std::vector<std::string> parts{spec.name};
+      if (spec.name.ends_with(weight)) {
+        parts.insert(parts.end(), {module_of(spec.name) + ".scales", module_of(spec.name) + ".biases"});
+      }
+      for (const std::string& part : parts) {
+        if (auto found = files_.tensors.extract(model_->stored_name(part))) {
+          named.emplace(part, std::move(found.mapped()));
+        }
+      }
+    }
+    // The rest is for check_tensors to judge.
+    for (auto& [name, tensor] : files_.tensors) {
+      if (!named.emplace(name, std::move(tensor)).second) {
+        throw Error(
+            ErrorCode::invalid_file,
+            path() + ": tensor " + quoted(name) + " is there under its name in checkpoints too");
+      }
+    }
+    files_.tensors = std::move(named);
+  }
+
   // A module is quantised where it has scales; the configuration then says how, and the shapes must agree.
   void find_quantised(const QuantisedConfig& config) {
     TensorShapes asked;
@@ -110,7 +146,7 @@ class FolderCheckpoint : public Checkpoint {
 
   mx::array tensor(const std::string& name, std::optional<mx::Dtype> dtype) const {
     const auto& found = files_.tensors.at(name);
-    return load_safetensor(found, name, dtype);
+    return load_safetensor(found, model_->stored_name(name), dtype);
   }
 
   SafetensorsFolder files_;

@@ -182,7 +182,7 @@ void save_model(const LoadedModel& model, const std::string& dir, mx::Dtype dtyp
   }
   Params out;
   for (const auto& [name, value] : model.model->unstack(model.weights)) {
-    out.emplace(name, mx::astype(value, dtype));
+    out.emplace(model.model->stored_name(name), mx::astype(value, dtype));
   }
   const char* type = dtype == mx::float32    ? "float32"
                      : dtype == mx::bfloat16 ? "bfloat16"

@@ -10,6 +10,7 @@
 
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,8 @@ struct TensorSpec {
   std::string name;
   mx::Shape shape;
   Fill fill = Fill::normal;
+  /** Not a parameter: full-parameter training leaves it as it is. */
+  bool buffer = false;
 };
 
 /** What one row of tokens costs, in numbers of the activations' type. */
@@ -31,6 +34,8 @@ struct RowNumbers {
   /** What the backward keeps of a token at least, and of each pair of tokens where attention's weights are kept. */
   uint64_t kept_token = 0;
   uint64_t kept_pair = 0;
+  /** What linear attention keeps of the whole row while it is decoded; f32 numbers, whatever its length. */
+  uint64_t recurrent = 0;
 };
 
 /**
@@ -54,6 +59,14 @@ class Model {
   virtual std::vector<TensorSpec> tensors() const = 0;
   /** Numbers in all tensors. */
   int64_t parameters() const;
+  /** The name in checkpoints of a tensor that is known here by the name of transformers' module. */
+  virtual std::string stored_name(const std::string& name) const {
+    return name;
+  }
+  /** Names of the engine's tensors that no optimiser moves. */
+  virtual std::set<std::string> buffers() const {
+    return {};
+  }
   /** Modules that LoRA can attach to. */
   virtual std::vector<LinearModule> linears() const = 0;
   /** Experts that each token is sent to by softmax routers, which routerAux is defined for; 0: there are none. */

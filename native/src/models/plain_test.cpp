@@ -57,7 +57,11 @@ TEST_CASE("plain ops: transformers' logits, the kernels' gradients") {
         "qwen3_moe_nonorm",
         "mistral",
         "smollm3",
-        "llama_yarn"}) {
+        "llama_yarn",
+        "qwen3_5",
+        "qwen3_5_moe",
+        "qwen3_next",
+        "bailing_moe_v3"}) {
     CAPTURE(name);
     const LoadedModel m = load_model(fixture("models/" + name), mx::float32);
     const Params io = load_safetensors(fixture("models/" + name + "/io.safetensors"), std::nullopt);

@@ -9,18 +9,27 @@ namespace {
 
 struct Family {
   const char* model_type;
-  const char* architecture;
+  /** Names of transformers' class; older files may have another. */
+  std::vector<const char*> architectures;
   std::shared_ptr<const Model> (*make)(const ConfigReader& reader);
 };
 
 const Family families[] = {
-    {"gemma3_text", "Gemma3ForCausalLM", make_gemma3},
-    {"llama", "LlamaForCausalLM", make_llama},
-    {"mistral", "MistralForCausalLM", make_mistral},
-    {"qwen2", "Qwen2ForCausalLM", make_qwen2},
-    {"qwen3", "Qwen3ForCausalLM", make_qwen3},
-    {"qwen3_moe", "Qwen3MoeForCausalLM", make_qwen3_moe},
-    {"smollm3", "SmolLM3ForCausalLM", make_smollm3},
+    {"bailing_hybrid",
+     {"BailingHybridForCausalLM", "BailingMoeV3ForCausalLM"},
+     make_bailing_hybrid},
+    {"gemma3_text", {"Gemma3ForCausalLM"}, make_gemma3},
+    {"llama", {"LlamaForCausalLM"}, make_llama},
+    {"mistral", {"MistralForCausalLM"}, make_mistral},
+    {"qwen2", {"Qwen2ForCausalLM"}, make_qwen2},
+    {"qwen3", {"Qwen3ForCausalLM"}, make_qwen3},
+    {"qwen3_5", {"Qwen3_5ForConditionalGeneration"}, make_qwen3_5},
+    {"qwen3_5_moe", {"Qwen3_5MoeForConditionalGeneration"}, make_qwen3_5_moe},
+    {"qwen3_5_moe_text", {"Qwen3_5MoeForCausalLM"}, make_qwen3_5_moe},
+    {"qwen3_5_text", {"Qwen3_5ForCausalLM"}, make_qwen3_5},
+    {"qwen3_moe", {"Qwen3MoeForCausalLM"}, make_qwen3_moe},
+    {"qwen3_next", {"Qwen3NextForCausalLM"}, make_qwen3_next},
+    {"smollm3", {"SmolLM3ForCausalLM"}, make_smollm3},
 };
 
 std::string known() {
@@ -52,7 +61,11 @@ std::shared_ptr<const Model> make_model(const std::string& config_json, const st
   }
   const ConfigReader reader(json, where);
   const Family& family = find_family(reader.text("model_type", ""), where);
-  reader.require("architectures", {Json::array({family.architecture})});
+  std::vector<Json> architectures;
+  for (const char* name : family.architectures) {
+    architectures.push_back(Json::array({name}));
+  }
+  reader.require("architectures", architectures);
   std::shared_ptr<const Model> model = family.make(reader);
   reader.require_known_keys();
   return model;

@@ -45,27 +45,27 @@ mx::array attention(
   return (decode ? decode_attention_cpu : attention_cpu)(q, k, v, spec);
 }
 
+mx::array append(const KvCache& cache, std::optional<mx::array>& slots, const mx::array& now) {
+  const int from = cache.length, to = from + now.shape(2), capacity = cache_capacity(to);
+  mx::Shape shape = now.shape();
+  if (!slots) {
+    shape[2] = capacity;
+    slots = mx::zeros(shape, now.dtype());
+  } else if (slots->shape(2) < to) {
+    shape[2] = capacity - slots->shape(2);
+    slots = mx::concatenate({*slots, mx::zeros(shape, now.dtype())}, 2);
+  }
+  // The old array is dropped before evaluation, so MLX writes in place.
+  mx::Shape stop = slots->shape();
+  stop[2] = to;
+  slots = mx::slice_update(*slots, now, {0, 0, from, 0}, stop);
+  return mx::slice(*slots, {0, 0, 0, 0}, stop);
+}
+
 KeysValues append(KvCache& cache, int layer, const mx::array& k, const mx::array& v) {
-  const int from = cache.length, to = from + k.shape(2);
   KvCache::Layer& at = cache.layers[layer];
-  auto write = [&](std::optional<mx::array>& slots, const mx::array& now) {
-    const int capacity = cache_capacity(to);
-    mx::Shape shape = now.shape();
-    if (!slots) {
-      shape[2] = capacity;
-      slots = mx::zeros(shape, now.dtype());
-    } else if (slots->shape(2) < to) {
-      shape[2] = capacity - slots->shape(2);
-      slots = mx::concatenate({*slots, mx::zeros(shape, now.dtype())}, 2);
-    }
-    // The old array is dropped before evaluation, so MLX writes in place.
-    mx::Shape stop = slots->shape();
-    stop[2] = to;
-    slots = mx::slice_update(*slots, now, {0, 0, from, 0}, stop);
-    return mx::slice(*slots, {0, 0, 0, 0}, stop);
-  };
-  mx::array keys = write(at.k, k);
-  return {keys, write(at.v, v)};
+  mx::array keys = append(cache, at.k, k);
+  return {keys, append(cache, at.v, v)};
 }
 
 }  // namespace atelier

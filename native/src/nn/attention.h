@@ -29,14 +29,17 @@ mx::array attention(
     double scale,
     int window = 0);
 
+/**
+ * Writes `now` [B, h, L, D] into slots [length, length + L) of one part of a layer and returns all slots written so
+ * far, [B, h, length + L, D]. The part grows by steps of its capacity; the cache's length is moved on by the caller.
+ */
+mx::array append(const KvCache& cache, std::optional<mx::array>& slots, const mx::array& now);
+
 struct KeysValues {
   mx::array k, v;
 };
 
-/**
- * Writes k, v [B, Hkv, L, D] into slots [length, length + L) of one layer and returns all slots written so
- * far, [B, Hkv, length + L, D]. The cache grows by steps of its capacity; its length is moved on by the caller.
- */
+/** The same for the keys and values of one layer. */
 KeysValues append(KvCache& cache, int layer, const mx::array& k, const mx::array& v);
 
 }  // namespace atelier

@@ -4,6 +4,8 @@
 #include "kernels/expert_product.h"
 #include "nn/block.h"
 
+#include <limits>
+
 namespace atelier {
 namespace {
 
@@ -38,6 +40,31 @@ Routing softmax_routing(const mx::array& logits_NE, int chosen, bool normalise) 
     shares = shares / mx::sum(shares, -1, true);
   }
   return {mx::astype(experts, mx::int32), shares};
+}
+
+Routing grouped_routing(
+    const mx::array& logits_NE,
+    const mx::array& bias_E,
+    const GroupedRouting& routing) {
+  const int N = logits_NE.shape(0), E = logits_NE.shape(1), G = routing.groups;
+  const mx::array scores = mx::sigmoid(logits_NE);
+  const mx::array choice =
+      mx::reshape(mx::stop_gradient(scores + mx::astype(bias_E, mx::float32)), {N, G, E / G});
+  const mx::array best = mx::sum(mx::topk(choice, 2, -1), -1);
+  // Of equal groups the first counts, as with argsort of the negated sums.
+  const mx::array rank = mx::argsort(mx::argsort(mx::negative(best), -1), -1);
+  const mx::array open = mx::less(mx::astype(rank, mx::int32), mx::array(routing.chosen_groups));
+  const mx::array among = mx::reshape(
+      mx::where(
+          mx::expand_dims(open, 2), choice, mx::array(-std::numeric_limits<float>::infinity())),
+      {N, E});
+  const mx::array order = mx::argpartition(mx::negative(among), routing.chosen - 1, -1);
+  const mx::array experts = mx::slice(order, {0, 0}, {N, routing.chosen});
+  mx::array shares = mx::take_along_axis(scores, experts, -1);
+  if (routing.normalise) {
+    shares = shares / (mx::sum(shares, -1, true) + mx::array(1e-20f));
+  }
+  return {mx::astype(experts, mx::int32), shares * mx::array(routing.factor)};
 }
 
 mx::array experts_mlp(

@@ -23,6 +23,22 @@ struct Routing {
  */
 Routing softmax_routing(const mx::array& logits_NE, int chosen, bool normalise);
 
+struct GroupedRouting {
+  /** Experts stand in groups of one size, of which the best `chosen_groups` are chosen among. */
+  int groups, chosen_groups, chosen;
+  /** Shares are divided by their sum. */
+  bool normalise;
+  /** And then multiplied by it. */
+  float factor;
+};
+
+/**
+ * The K experts with the highest sigmoid of the router's logits [N, E] (f32) plus `bias` [E], within the groups whose
+ * two highest add up to most; shares are the sigmoids without the bias. transformers 5.24.0, DeepseekV3TopkRouter.
+ */
+Routing
+grouped_routing(const mx::array& logits_NE, const mx::array& bias_E, const GroupedRouting& routing);
+
 /**
  * What the experts give together: the sum over a token's experts of share * down(swiglu(gate_up(x))), [N, D].
  *

@@ -40,8 +40,13 @@ Trainable Trainable::of_adapter(
 Trainable Trainable::of_model(std::shared_ptr<LoadedModel> model) {
   Trainable t;
   t.model_ = std::move(model);
-  for (const auto& [name, array] : t.model_->model->unstack(t.model_->weights)) {
-    t.parameters_.push_back({name, kind_of(name, array.shape())});
+  const Model& m = *t.model_->model;
+  for (const auto& [name, array] : m.unstack(t.model_->weights)) {
+    if (m.buffers().count(name)) {
+      continue;
+    }
+    t.tensors_.push_back(name);
+    t.parameters_.push_back({m.stored_name(name), kind_of(name, array.shape())});
     t.masters_.push_back(mx::astype(array, mx::float32));
   }
   mx::eval(t.masters_);
@@ -78,7 +83,7 @@ std::vector<mx::array> Trainable::by_master(const std::vector<mx::array>& by_arg
   auto stacked = [this](const std::vector<mx::array>& masters) {
     Params named;
     for (size_t i = 0; i < masters.size(); i++) {
-      named.emplace(parameters_[i].name, masters[i]);
+      named.emplace(tensors_[i], masters[i]);
     }
     std::vector<mx::array> weights;
     for (const auto& [name, array] : model_->model->stack(named)) {
@@ -86,7 +91,16 @@ std::vector<mx::array> Trainable::by_master(const std::vector<mx::array>& by_arg
     }
     return weights;
   };
-  return mx::vjp(stacked, masters_, by_argument).second;
+  std::vector<mx::array> of_parameters;
+  const std::set<std::string> buffers = model_->model->buffers();
+  size_t argument = 0;
+  for (const auto& [name, array] : model_->weights) {
+    if (!buffers.count(name)) {
+      of_parameters.push_back(by_argument[argument]);
+    }
+    argument++;
+  }
+  return mx::vjp(stacked, masters_, of_parameters).second;
 }
 
 void Trainable::move(size_t parameter, mx::array master) {
@@ -102,10 +116,13 @@ void Trainable::publish() {
     return;
   }
   Params named;
-  for (const auto& [name, kind] : parameters_) {
+  for (const std::string& name : tensors_) {
     named.emplace(name, mx::astype(masters_[i++], model_->dtype));
   }
   auto weights = model_->model->stack(named);
+  for (const std::string& buffer : model_->model->buffers()) {
+    weights.emplace(buffer, model_->weights.at(buffer));
+  }
   std::vector<mx::array> all;
   for (const auto& [name, array] : weights) {
     all.push_back(array);
@@ -119,8 +136,9 @@ void Trainable::publish() {
 
 void Trainable::view_weights() {
   size_t i = 0;
-  for (const auto& [name, array] : model_->model->unstack(model_->weights)) {
-    masters_[i++] = array;
+  const Params all = model_->model->unstack(model_->weights);
+  for (const std::string& name : tensors_) {
+    masters_[i++] = all.at(name);
   }
   mx::eval(masters_);
 }

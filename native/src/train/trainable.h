@@ -19,7 +19,7 @@ struct Parameter {
 
 /**
  * The parameters that an optimiser moves, as f32 masters in a fixed order: an adapter's, or every tensor of
- * the model as a checkpoint has it (q, k and v apart). A forward is differentiated by `arguments`, which for a
+ * the model as a checkpoint has it (q, k and v apart) but its buffers. A forward is differentiated by `arguments`, which for a
  * model are its weights in their compute type: so there is no third copy of them.
  */
 class Trainable {
@@ -67,6 +67,8 @@ class Trainable {
   std::shared_ptr<LoadedModel> model_;
   std::shared_ptr<Adapter> adapter_;
   std::vector<Parameter> parameters_;
+  /** Of a model: what the masters' tensors are called in it. */
+  std::vector<std::string> tensors_;
   std::vector<mx::array> masters_;
 };
 

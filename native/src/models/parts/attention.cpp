@@ -1,5 +1,6 @@
 #include "models/parts/attention.h"
 
+#include "models/parts/columns.h"
 #include "nn/block.h"
 #include "nn/linear.h"
 
@@ -7,11 +8,12 @@ namespace atelier {
 
 std::vector<LinearModule> GroupedAttention::modules() const {
   const int q = o_.heads * o_.head_dim, kv = o_.kv_heads * o_.head_dim;
+  const int q_out = o_.gated ? 2 * q : q;
   const std::string qkv = o_.at + "qkv_proj";
   return {
-      {o_.at + "q_proj", qkv, o_.hidden, q, 0, o_.qkv_bias},
-      {o_.at + "k_proj", qkv, o_.hidden, kv, q, o_.qkv_bias},
-      {o_.at + "v_proj", qkv, o_.hidden, kv, q + kv, o_.qkv_bias},
+      {o_.at + "q_proj", qkv, o_.hidden, q_out, 0, o_.qkv_bias},
+      {o_.at + "k_proj", qkv, o_.hidden, kv, q_out, o_.qkv_bias},
+      {o_.at + "v_proj", qkv, o_.hidden, kv, q_out + kv, o_.qkv_bias},
       {o_.at + "o_proj", o_.at + "o_proj", q, o_.hidden, 0, o_.out_bias}};
 }
 
@@ -28,8 +30,9 @@ std::vector<TensorSpec> GroupedAttention::tensors() const {
 RowNumbers GroupedAttention::row_numbers() const {
   const uint64_t heads = uint64_t{1} * o_.heads * o_.head_dim;
   const uint64_t kv = uint64_t{2} * o_.kv_heads * o_.head_dim;
-  // q, k, v before and after the rotation; what attention gives.
-  return {kv, 2 * (heads + kv) + heads, static_cast<uint64_t>(o_.heads)};
+  // q, k, v before and after the rotation; what attention gives, its gate, and that gated.
+  const uint64_t given = o_.gated ? 3 * heads : heads;
+  return {kv, 2 * (heads + kv) + given, static_cast<uint64_t>(o_.heads)};
 }
 
 mx::array GroupedAttention::forward(
@@ -41,8 +44,20 @@ mx::array GroupedAttention::forward(
   auto factor = [&](const std::optional<RmsNorm>& norm) {
     return norm ? std::optional(norm->factor(weights)) : std::nullopt;
   };
+  const int width = o_.heads * o_.head_dim;
+  mx::array qkv = linear(weights, lora, o_.at + "qkv_proj", x_BLD);
+  std::optional<mx::array> gate;
+  if (o_.gated) {
+    const mx::array heads =
+        mx::reshape(columns(qkv, 0, 2 * width), {B, L, o_.heads, 2 * o_.head_dim});
+    gate = mx::reshape(columns(heads, o_.head_dim, 2 * o_.head_dim), {B, L, width});
+    qkv = mx::concatenate(
+        {mx::reshape(columns(heads, 0, o_.head_dim), {B, L, width}),
+         columns(qkv, 2 * width, qkv.shape(2))},
+        2);
+  }
   auto [q, k, v] = split_heads(
-      linear(weights, lora, o_.at + "qkv_proj", x_BLD),
+      qkv,
       factor(o_.q_norm),
       factor(o_.k_norm),
       pass.angles.at(o_.rope),
@@ -56,7 +71,11 @@ mx::array GroupedAttention::forward(
   if (L > 1) {  // one position: the heads lie in order as they are
     y = mx::transpose(y, {0, 2, 1, 3});
   }
-  return linear(weights, lora, o_.at + "o_proj", mx::reshape(y, {B, L, o_.heads * o_.head_dim}));
+  y = mx::reshape(y, {B, L, width});
+  if (gate) {
+    y = y * mx::sigmoid(*gate);
+  }
+  return linear(weights, lora, o_.at + "o_proj", y);
 }
 
 }  // namespace atelier

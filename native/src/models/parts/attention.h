@@ -18,6 +18,8 @@ struct AttentionOptions {
   /** Tokens that a token sees at most, itself included; 0: all before it. */
   int window = 0;
   bool qkv_bias = false, out_bias = false;
+  /** What a head gives is multiplied by the sigmoid of numbers that q_proj makes behind its query (Qwen3-Next). */
+  bool gated = false;
   /** Of the heads of q and k. */
   std::optional<RmsNorm> q_norm = std::nullopt, k_norm = std::nullopt;
 };

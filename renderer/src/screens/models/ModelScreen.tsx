@@ -95,6 +95,9 @@ export function ModelScreen({ id }: { id: string }) {
                 ],
                 ['Format', model.format === 'gguf' ? 'GGUF' : 'safetensors'],
                 ['On disk', formatBytes(model.bytes)],
+                ...(model.leftOut?.length
+                  ? ([['Not used', model.leftOut.join('; ')]] satisfies [string, string][])
+                  : []),
                 ['Chat template', model.hasChatTemplate ? 'its own' : 'none: a plain form is used'],
                 [
                   'Added',
