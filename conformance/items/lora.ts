@@ -9,7 +9,7 @@ import { byFolder, lineOf, together, type Item } from './item';
 import { adapterGradients } from './models';
 import { entriesAt, matrix, pairsOf, toRows, unpadded } from './rows';
 
-const BUILT = /^lora\/(llama3_rope|qwen3_tied|qwen3_moe)\//;
+const BUILT = /^lora\/(llama3_rope|qwen3_tied|qwen3_moe|qwen3_5|qwen3_5_moe|qwen3_next|bailing_moe_v3)\//;
 
 /** All weights of a model, in one file or several. */
 function readFolder(folder: string): Record<string, Tensor> {
