@@ -33,6 +33,7 @@ DecoderSpec text_model(const ConfigReader& text, const std::string& family, bool
                 : std::make_shared<GatedMlp>(mlp_of(c.dense, i)));
   }
   DecoderSpec spec = hybrid_decoder(c, mlps);
+  spec.chosen_experts = experts ? text.count("num_experts_per_tok") : 0;
   text.require_known_keys();
   return spec;
 }
