@@ -26,13 +26,16 @@ void check_tensors(const Model& model, const TensorShapes& found, const std::str
   for (const TensorSpec& spec : specs) {
     auto tensor = found.find(spec.name);
     if (tensor == found.end()) {
-      throw Error(ErrorCode::invalid_file, where + ": tensor " + quoted(model.stored_name(spec.name)) + " is missing");
+      throw Error(
+          ErrorCode::invalid_file,
+          where + ": tensor " + quoted(model.stored_name(spec.name)) + " is missing");
     }
     if (tensor->second != spec.shape) {
       throw Error(
           ErrorCode::invalid_file,
-          where + ": tensor " + quoted(model.stored_name(spec.name)) + " is " + shape_text(tensor->second) +
-              ", but the configuration asks for " + shape_text(spec.shape));
+          where + ": tensor " + quoted(model.stored_name(spec.name)) + " is " +
+              shape_text(tensor->second) + ", but the configuration asks for " +
+              shape_text(spec.shape));
     }
     extra.erase(spec.name);
   }

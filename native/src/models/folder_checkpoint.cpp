@@ -78,7 +78,8 @@ class FolderCheckpoint : public Checkpoint {
     for (const TensorSpec& spec : model_->tensors()) {
       std::vector<std::string> parts{spec.name};
       if (spec.name.ends_with(weight)) {
-        parts.insert(parts.end(), {module_of(spec.name) + ".scales", module_of(spec.name) + ".biases"});
+        parts.insert(
+            parts.end(), {module_of(spec.name) + ".scales", module_of(spec.name) + ".biases"});
       }
       for (const std::string& part : parts) {
         if (auto found = files_.tensors.extract(model_->stored_name(part))) {

@@ -51,8 +51,7 @@ Params some_lora(const LoadedModel& m) {
   for (auto& [name, value] : adapter.params) {
     value = mx::random::normal(value.shape(), mx::float32, 0, 0.05f, mx::random::key(seed++));
   }
-  return stack_lora(
-      m.model->linears(), adapter.sites, adapter.params, m.weights, mx::float32);
+  return stack_lora(m.model->linears(), adapter.sites, adapter.params, m.weights, mx::float32);
 }
 
 GenerateRequest sampled(const LoadedModel& m) {
