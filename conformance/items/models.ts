@@ -31,7 +31,8 @@ const BUILT = [
 ];
 /** Those with linear attention, and what the order of its sums alone may change. */
 const RECURRENT = ['qwen3_5', 'qwen3_5_moe', 'qwen3_next', 'bailing_moe_v3'];
-const tolerance = (folder: string) => (RECURRENT.some((name) => folder.endsWith(`/${name}`)) ? 1e-3 : 1e-4);
+export const isRecurrent = (folder: string) => RECURRENT.some((name) => folder.endsWith(`/${name}`));
+const tolerance = (folder: string) => (isRecurrent(folder) ? 1e-3 : 1e-4);
 /** Other forms of config.json; the text model alone names its tensors without the part that holds it. */
 const OTHER_CONFIGS: Record<string, (tensor: string) => string> = {
   'config_legacy.json': (tensor) => tensor,

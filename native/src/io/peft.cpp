@@ -241,12 +241,18 @@ Adapter load_adapter(
   const std::string file = resolve_inside(dir, "adapter_model.safetensors", dir);
   Adapter adapter{
       lora_sites(config, modules), {}, saved_modules(config), config.ensure_weight_tying};
+  Params tensors = load_safetensors(file, mx::float32);
+  // Experts are no modules in transformers 5: where target_modules name "gate_proj", PEFT adapts other MLPs' alone.
+  for (const LinearModule& m : modules) {
+    if (m.kind == ModuleKind::each_expert && !holds_experts(tensors, m)) {
+      adapter.sites.erase(m.name);
+    }
+  }
   std::map<std::string, mx::Shape> whole;
   for (const std::string& module : adapter.saved) {
     whole.emplace(module + ".weight", embedding);
   }
-  adapter.params =
-      adapter_params(load_safetensors(file, mx::float32), adapter.sites, whole, modules, file);
+  adapter.params = adapter_params(std::move(tensors), adapter.sites, whole, modules, file);
   if (config.scalar_head && !adapter.params.count(scalar_head_name)) {
     throw Error(
         ErrorCode::invalid_file,

@@ -105,6 +105,16 @@ Params peft_tensors(const Params& params, const std::vector<LinearModule>& modul
   return out;
 }
 
+bool holds_experts(const Params& tensors, const LinearModule& module) {
+  for (int e = 0; e < module.experts; e++) {
+    const std::string name = prefix + expert_name(module.name, e);
+    if (tensors.count(lora_a(name)) || tensors.count(lora_b(name))) {
+      return true;
+    }
+  }
+  return false;
+}
+
 Params adapter_params(
     Params tensors,
     const LoraSites& sites,

@@ -19,6 +19,9 @@ namespace atelier {
 /** The tensors of a file from parameters by the names of core/modules.h. */
 Params peft_tensors(const Params& params, const std::vector<LinearModule>& modules);
 
+/** Whether a file holds the adapter of any expert of a module of experts (ModuleKind::each_expert). */
+bool holds_experts(const Params& tensors, const LinearModule& module);
+
 /**
  * Its inverse: the parameters of `sites`, and the tensors `whole` with their shapes. Throws invalid_file where a tensor is missing, misshapen or belongs to no
  * module that is adapted; `file` names it in messages.
