@@ -3,7 +3,6 @@ import type { Item } from './item';
 import { lora } from './lora';
 import { losses } from './losses';
 import { models } from './models';
-import { notBuilt } from './not-built';
 import { optim } from './optim';
 import { packing } from './packing';
 import { realModel } from './real-model';
@@ -23,5 +22,4 @@ export const ITEMS: readonly Item[] = [
   tokenizers,
   chatTemplates,
   realModel,
-  notBuilt,
 ];
