@@ -18,6 +18,10 @@ std::vector<GeneratedRow> generate(
       on_progress(tokens, scheduler.finished());
     }
   }
+  const std::vector<NewToken> rest = scheduler.rest();
+  if (on_progress && !rest.empty()) {
+    on_progress(rest, scheduler.finished());
+  }
   return scheduler.take();
 }
 

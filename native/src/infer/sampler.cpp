@@ -55,7 +55,10 @@ Draw sample(const mx::array& logits_BV, const Sampling& s, const mx::array& unif
     return {token, mx::zeros(token.shape(), mx::float32), pick(normalised(logits_BV), token)};
   }
   auto draw = [&](const mx::array& logits, float temperature) {
-    return (cpu_kernels_for(logits) ? draw_cpu : draw_plain)(logits, temperature, uniform_B);
+    const auto kernel = draw_fits_gpu(logits)     ? draw_gpu
+                        : cpu_kernels_for(logits) ? draw_cpu
+                                                  : draw_plain;
+    return kernel(logits, temperature, uniform_B);
   };
   if (!filters(s)) {
     const DrawnTokens d = draw(logits_BV, s.temperature);

@@ -10,6 +10,10 @@
 namespace atelier {
 namespace {
 
+// Steps that a GPU is given before the oldest is looked at: it never waits for the host. A row that ends is decoded
+// as often again, and what it would have said is dropped.
+constexpr size_t steps_ahead = 2;
+
 [[noreturn]] void invalid(const std::string& message) {
   throw Error(ErrorCode::invalid_argument, message);
 }
@@ -55,6 +59,14 @@ void check(const ModelConfig& model, const GenerateRequest& r) {
   }
 }
 
+int longest_row(const GenerateRequest& r) {
+  size_t longest = 0;
+  for (const auto& prompt : r.prompts) {
+    longest = std::max(longest, prompt.size());
+  }
+  return static_cast<int>(longest) + r.max_new_tokens;
+}
+
 }  // namespace
 
 Scheduler::Scheduler(
@@ -66,7 +78,8 @@ Scheduler::Scheduler(
       weights_(weights),
       lora_(lora),
       request_(request),
-      stop_(request.stop_ids.begin(), request.stop_ids.end()) {
+      stop_(request.stop_ids.begin(), request.stop_ids.end()),
+      decoding_(model, weights, lora, request.sampling, request.seed) {
   check(model.config(), request);
   rows_.resize(request.prompts.size() * request.samples_per_prompt);
   for (size_t i = 0; i < rows_.size(); i++) {
@@ -80,10 +93,31 @@ std::vector<NewToken> Scheduler::step() {
   if (batch_.empty()) {
     return out;
   }
-  const mx::array h = model_.hidden(weights_, lora_, mx::expand_dims(*last_, 1), &cache_);
-  draw(model_.logits(weights_, mx::squeeze(h, 1)), out);
-  drop_finished();
+  if (wants_more()) {
+    unread_.push_back({batch_, decoding_.step()});
+    const Draw& d = unread_.back().draw;
+    mx::async_eval(d.token, d.logprob, d.raw_logprob);
+  }
+  const size_t ahead = decoding_.runs_ahead() ? steps_ahead : 0;
+  if (unread_.size() > ahead || !wants_more()) {
+    read(out);
+  }
+  drop_finished(out);
   return out;
+}
+
+std::vector<NewToken> Scheduler::rest() {
+  std::vector<NewToken> out;
+  read_all(out);
+  return out;
+}
+
+// Whether some row would still have room for a token after those that are under way.
+bool Scheduler::wants_more() const {
+  return std::any_of(batch_.begin(), batch_.end(), [this](int row) {
+    return row >= 0 &&
+           static_cast<int>(rows_[row].ids.size() + unread_.size()) < request_.max_new_tokens;
+  });
 }
 
 // Groups come in whole, so that a prompt is prefilled once; only a group larger than the batch is split.
@@ -118,45 +152,60 @@ void Scheduler::admit(std::vector<NewToken>& out) {
     prompt_of.push_back(static_cast<int32_t>(prompts.size()) - 1);
     joining.push_back(next_);
   }
+  read_all(out);
   Prefilled ready = prefill(model_, weights_, lora_, prompts);
+  if (Batch::records(ready.cache)) {
+    ready.cache.reserve = longest_row(request_);
+  }
   std::vector<int> batch = std::move(batch_);
-  KvCache cache = std::move(cache_);
-  std::optional<mx::array> last = std::move(last_);
-  const mx::array index(prompt_of.begin(), {count}, mx::int32);
   batch_ = joining;
-  draw(mx::take(ready.logits, index, 0), out);
+  const mx::array index(prompt_of.begin(), {count}, mx::int32);
+  const Draw first =
+      sample(mx::take(ready.logits, index, 0), request_.sampling, uniforms(request_.seed, draws()));
+  unread_.push_back({batch_, first});
+  read(out);
 
   KvCache joined = take_rows(ready.cache, prompt_of);
-  if (last) {
+  mx::array last = first.token;
+  if (!batch.empty()) {
     batch_.insert(batch_.begin(), batch.begin(), batch.end());
-    cache_ = join_rows({std::move(cache), std::move(joined)});
-    last_ = mx::concatenate({*last, *last_}, 0);
-  } else {
-    cache_ = std::move(joined);
+    joined = join_rows({decoding_.cache(), std::move(joined)});
+    last = mx::concatenate({decoding_.last(), last}, 0);
   }
-  drop_finished();
+  decoding_.begin(std::move(joined), std::move(last), draws());
+  drop_finished(out);
 }
 
-mx::array Scheduler::uniforms() const {
-  std::vector<float> u;
+RowDraws Scheduler::draws() const {
+  RowDraws draws;
   for (int row : batch_) {
-    const uint32_t id = row < 0                        ? 0
-                        : request_.rollout_ids.empty() ? row
-                                                       : request_.rollout_ids[row];
-    const auto position = static_cast<uint32_t>(row < 0 ? 0 : rows_[row].ids.size());
-    u.push_back(random_uniform(request_.seed, Stream::sampling, id, position));
+    draws.rollout.push_back(
+        row < 0                        ? 0
+        : request_.rollout_ids.empty() ? row
+                                       : request_.rollout_ids[row]);
+    draws.drawn.push_back(static_cast<uint32_t>(row < 0 ? 0 : rows_[row].ids.size()));
   }
-  return mx::array(u.begin(), {static_cast<int>(u.size())}, mx::float32);
+  return draws;
 }
 
-void Scheduler::draw(const mx::array& logits_BV, std::vector<NewToken>& out) {
-  Draw d = sample(logits_BV, request_.sampling, uniforms());
+void Scheduler::read_all(std::vector<NewToken>& out) {
+  while (!unread_.empty()) {
+    read(out);
+  }
+}
+
+// Takes the oldest draw over.
+void Scheduler::read(std::vector<NewToken>& out) {
+  const Drawn drawn = std::move(unread_.front());
+  unread_.pop_front();
+  const Draw& d = drawn.draw;
   mx::eval(d.token, d.logprob, d.raw_logprob);
   const auto* token = d.token.data<int32_t>();
   const auto* logprob = d.logprob.data<float>();
   const auto* raw = d.raw_logprob.data<float>();
-  for (size_t b = 0; b < batch_.size(); b++) {
-    if (batch_[b] < 0) {
+  for (size_t b = 0; b < drawn.batch.size(); b++) {
+    const int at = drawn.batch[b];
+    if (at < 0 || rows_[at].finish != Finish::cancelled) {
       continue;
     }
     if (!std::isfinite(raw[b]) || !std::isfinite(logprob[b])) {
@@ -165,41 +214,57 @@ void Scheduler::draw(const mx::array& logits_BV, std::vector<NewToken>& out) {
           "the model's logits are not finite",
           "The weights or the adapter have diverged.");
     }
-    GeneratedRow& row = rows_[batch_[b]];
+    GeneratedRow& row = rows_[at];
     row.ids.push_back(token[b]);
     row.logprob.push_back(logprob[b]);
     row.raw_logprob.push_back(raw[b]);
-    out.push_back({batch_[b], token[b]});
+    out.push_back({at, token[b]});
     const bool stopped = stop_.count(token[b]) > 0;
     if (stopped || static_cast<int>(row.ids.size()) == request_.max_new_tokens) {
       row.finish = stopped ? Finish::stop : Finish::length;
-      batch_[b] = -1;
+      std::replace(batch_.begin(), batch_.end(), at, -1);
       finished_++;
     }
   }
-  last_ = d.token;
 }
 
-// Finished rows cost as much as live ones until the batch is copied without them: worth it from one in eight.
-void Scheduler::drop_finished() {
+std::vector<int32_t> Scheduler::unfinished() const {
   std::vector<int32_t> keep;
-  std::vector<int> batch;
   for (size_t b = 0; b < batch_.size(); b++) {
     if (batch_[b] >= 0) {
       keep.push_back(static_cast<int32_t>(b));
-      batch.push_back(batch_[b]);
     }
   }
-  if (keep.empty()) {
-    batch_.clear();
-    cache_ = {};
-    last_.reset();
-  } else if ((batch_.size() - keep.size()) * 8 >= batch_.size()) {
-    cache_ = take_rows(cache_, keep);
-    last_ =
-        mx::take(*last_, mx::array(keep.begin(), {static_cast<int>(keep.size())}, mx::int32), 0);
-    batch_ = std::move(batch);
+  return keep;
+}
+
+// Finished rows cost as much as live ones until the batch is copied without them: worth it from one in eight, and from
+// one in four where a step is recorded anew.
+void Scheduler::drop_finished(std::vector<NewToken>& out) {
+  const size_t share = decoding_.runs_ahead() ? 4 : 8;
+  auto many = [&] { return (batch_.size() - unfinished().size()) * share >= batch_.size(); };
+  if (batch_.empty() || !many()) {
+    return;
   }
+  if (!unfinished().empty()) {
+    read_all(out);
+  }
+  const std::vector<int32_t> keep = unfinished();
+  if (keep.empty()) {
+    // What is still under way is of rows that have finished.
+    unread_.clear();
+    batch_.clear();
+    decoding_.begin({}, mx::array(0), {});
+    return;
+  }
+  const mx::array index(keep.begin(), {static_cast<int>(keep.size())}, mx::int32);
+  std::vector<int> batch;
+  for (int32_t b : keep) {
+    batch.push_back(batch_[b]);
+  }
+  batch_ = std::move(batch);
+  decoding_.begin(
+      take_rows(decoding_.cache(), keep), mx::take(decoding_.last(), index, 0), draws());
 }
 
 }  // namespace atelier

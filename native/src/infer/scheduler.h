@@ -1,7 +1,9 @@
 #pragma once
 
+#include "infer/batch.h"
 #include "infer/generate.h"
 
+#include <deque>
 #include <unordered_set>
 
 namespace atelier {
@@ -19,8 +21,11 @@ class Scheduler {
       const Params& lora,
       const GenerateRequest& request);
 
-  /** Lets waiting rows in, then decodes one token of every row in the batch. */
+  /** Lets waiting rows in, then decodes one token of every row in the batch; on a GPU it may say nothing yet. */
   std::vector<NewToken> step();
+
+  /** Tokens that are drawn but not yet said; for those who stop before all is done. */
+  std::vector<NewToken> rest();
 
   bool done() const {
     return finished_ == static_cast<int>(rows_.size());
@@ -36,9 +41,12 @@ class Scheduler {
  private:
   void admit(std::vector<NewToken>& out);
   int fitting(int free) const;
-  mx::array uniforms() const;
-  void draw(const mx::array& logits_BV, std::vector<NewToken>& out);
-  void drop_finished();
+  RowDraws draws() const;
+  bool wants_more() const;
+  void read(std::vector<NewToken>& out);
+  void read_all(std::vector<NewToken>& out);
+  void drop_finished(std::vector<NewToken>& out);
+  std::vector<int32_t> unfinished() const;
 
   const Model& model_;
   const Params& weights_;
@@ -51,11 +59,15 @@ class Scheduler {
   /** The first row that still waits. */
   int next_ = 0;
 
-  /** The batch: row of each cache row, -1 where it has finished. */
+  /** Row of each row of the batch, -1 where it has finished. */
   std::vector<int> batch_;
-  KvCache cache_;
-  /** int32 [B]: the tokens drawn last. */
-  std::optional<mx::array> last_;
+  Batch decoding_;
+  /** Draws that nobody has looked at yet, and the rows that they are of. */
+  struct Drawn {
+    std::vector<int> batch;
+    Draw draw;
+  };
+  std::deque<Drawn> unread_;
 };
 
 }  // namespace atelier

@@ -40,4 +40,25 @@ mx::array decode_attention_cpu(
     const mx::array& v,
     const AttentionSpec& spec);
 
+/**
+ * The same against whole caches [B, K, S, E]: the query stands in slot (int32 [1]), its row begins at start_B[b] (int32
+ * [B]), which counts in place of spec.start.
+ */
+mx::array decode_attention_plain(
+    const mx::array& q,
+    const mx::array& k_cache,
+    const mx::array& v_cache,
+    const mx::array& start_B,
+    const mx::array& slot,
+    const AttentionSpec& spec);
+/** The same on CUDA, for f16 and bf16 and heads of 64, 128 and 256. No gradient. */
+mx::array decode_attention_gpu(
+    const mx::array& q,
+    const mx::array& k_cache,
+    const mx::array& v_cache,
+    const mx::array& start_B,
+    const mx::array& slot,
+    const AttentionSpec& spec);
+bool decode_attention_fits_gpu(const mx::array& q, const mx::array& k_cache);
+
 }  // namespace atelier

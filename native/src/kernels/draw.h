@@ -14,5 +14,8 @@ struct DrawnTokens {
 DrawnTokens draw_plain(const mx::array& logits_BV, float temperature, const mx::array& uniform_B);
 /** The same in one pass a row. f32 on the CPU. */
 DrawnTokens draw_cpu(const mx::array& logits_BV, float temperature, const mx::array& uniform_B);
+/** On CUDA. */
+DrawnTokens draw_gpu(const mx::array& logits_BV, float temperature, const mx::array& uniform_B);
+bool draw_fits_gpu(const mx::array& logits_BV);
 
 }  // namespace atelier

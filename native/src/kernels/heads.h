@@ -37,5 +37,18 @@ Heads split_heads_cpu(
     const mx::array& cos,
     const mx::array& sin,
     const HeadsSpec& spec);
+/** On CUDA, for heads of 64, 128 and 256 that are rotated whole. */
+Heads split_heads_gpu(
+    const mx::array& qkv,
+    const std::optional<mx::array>& q_norm,
+    const std::optional<mx::array>& k_norm,
+    const mx::array& cos,
+    const mx::array& sin,
+    const HeadsSpec& spec);
+bool split_heads_fits_gpu(
+    const mx::array& qkv,
+    const std::optional<mx::array>& q_norm,
+    const mx::array& cos,
+    const HeadsSpec& spec);
 
 }  // namespace atelier

@@ -66,6 +66,10 @@ void use_kernels(bool on) {
   kernels_on = on;
 }
 
+bool kernels_switched_on() {
+  return kernels_on;
+}
+
 bool cpu_kernels_for(const mx::array& x) {
   return kernels_on && has_blas() && x.dtype() == mx::float32 &&
          mx::default_device() == mx::Device::cpu;

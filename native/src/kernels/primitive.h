@@ -9,6 +9,7 @@ namespace atelier {
 
 /** Whether kernels are used: off, everything runs on their plain-op twins. On at start. */
 void use_kernels(bool on);
+bool kernels_switched_on();
 
 /** The CPU kernels take f32 on the CPU; anything else goes to the twin. */
 bool cpu_kernels_for(const mx::array& x);

@@ -8,5 +8,8 @@ namespace atelier {
 mx::array rms_norm_plain(const mx::array& x, const mx::array& w, float eps);
 /** The same in one pass, with a backward in one pass. f32 on the CPU. */
 mx::array rms_norm_cpu(const mx::array& x, const mx::array& w, float eps);
+/** The same on CUDA; the backward makes the weight's gradient only where it is wanted. */
+mx::array rms_norm_gpu(const mx::array& x, const mx::array& w, float eps);
+bool rms_norm_fits_gpu(const mx::array& x, const mx::array& w);
 
 }  // namespace atelier

@@ -16,6 +16,10 @@ struct TokenHead {
 TokenHead token_head_plain(const mx::array& logits, const mx::array& targets, bool with_p);
 /** The same in one pass. f32 on the CPU. */
 TokenHead token_head_cpu(const mx::array& logits, const mx::array& targets, bool with_p);
+/** On CUDA; p, where its type is given, in that type. */
+TokenHead
+token_head_gpu(const mx::array& logits, const mx::array& targets, std::optional<mx::Dtype> p_type);
+bool token_head_fits_gpu(const mx::array& logits);
 
 /**
  * Gradient by the logits, d [C, V], from the cotangents of logp and, where given, of the entropy:

@@ -82,17 +82,17 @@ Params Decoder::unstack(const Params& weights) const {
 Model::Pass Decoder::begin(const mx::array& ids_BL, KvCache* cache, std::optional<mx::array> mask)
     const {
   const int L = ids_BL.shape(1);
-  const int from = cache ? cache->length : 0;
-  const bool ragged = cache && cache->ragged();
-  mx::array positions = mx::reshape(mx::arange(from, from + L, mx::int32), {1, L});
-  if (ragged) {
-    positions = positions - cache->start_B1();
-  }
+  const mx::array positions =
+      cache ? cache->positions(L) : mx::reshape(mx::arange(L, mx::int32), {1, L});
   Pass pass;
   for (const Rope& rope : spec_.ropes) {
     pass.angles.push_back(rope_angles(positions, rope));
   }
-  pass.visible = {std::move(mask), ragged ? cache->start : std::vector<int32_t>{}};
+  pass.visible.mask = std::move(mask);
+  if (cache) {
+    pass.visible.start = cache->ragged() ? cache->start : std::vector<int32_t>{};
+    pass.visible.on_device = cache->on_device;
+  }
   pass.cache = cache;
   return pass;
 }
@@ -112,8 +112,9 @@ mx::array Decoder::layer(
     const Pass& pass) const {
   mx::array x = x_BLD;
   for (const Residual& r : spec_.layers[index]) {
-    const mx::array y = r.part->forward(weights, lora, r.before(weights, x), pass);
-    x = x + (r.after ? (*r.after)(weights, y) : y);
+    const mx::array in = r.before(weights, x);
+    x = r.after ? x + (*r.after)(weights, r.part->forward(weights, lora, in, pass))
+                : r.part->forward_onto(x, weights, lora, in, pass);
   }
   return x;
 }

@@ -39,7 +39,7 @@ Weight Model::head(const Params& weights) const {
 }
 
 mx::array Model::logits(const Params& weights, const mx::array& hidden) const {
-  return head(weights).as(mx::float32).times(mx::astype(hidden, mx::float32));
+  return head(weights).times_f32(hidden);
 }
 
 }  // namespace atelier

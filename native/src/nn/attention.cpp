@@ -1,6 +1,7 @@
 #include "nn/attention.h"
 
 #include "kernels/attention.h"
+#include "kernels/write_slot.h"
 
 #include <limits>
 
@@ -15,6 +16,18 @@ mx::array windowed(const mx::array& mask, int L, int S, int window) {
              ? mx::logical_and(mask, near)
              : mx::where(
                    near, mask, mx::array(-std::numeric_limits<float>::infinity(), mask.dtype()));
+}
+
+KeysValues append_on_device(KvCache& cache, int layer, const mx::array& k, const mx::array& v) {
+  KvCache::Layer& at = cache.layers[layer];
+  const mx::array& slot = cache.on_device->slot;
+  if (write_slot_fits_gpu(k, *at.k)) {
+    std::tie(at.k, at.v) = write_slot_gpu(k, v, slot, *at.k, *at.v);
+  } else {
+    at.k = mx::slice_update(*at.k, k, slot, {2});
+    at.v = mx::slice_update(*at.v, v, slot, {2});
+  }
+  return {*at.k, *at.v};
 }
 
 }  // namespace
@@ -38,6 +51,12 @@ mx::array attention(
         cut ? windowed(*visible.mask, L, S, window) : *visible.mask);
   }
   const AttentionSpec spec{visible.start, scale, window};
+  if (visible.on_device) {
+    const auto& [slot, start_B] = *visible.on_device;
+    const auto decode =
+        decode_attention_fits_gpu(q, k) ? decode_attention_gpu : decode_attention_plain;
+    return decode(q, k, v, start_B, slot, spec);
+  }
   if (!cpu_kernels_for(q)) {
     return attention_plain(q, k, v, spec);
   }
@@ -46,7 +65,7 @@ mx::array attention(
 }
 
 mx::array append(const KvCache& cache, std::optional<mx::array>& slots, const mx::array& now) {
-  const int from = cache.length, to = from + now.shape(2), capacity = cache_capacity(to);
+  const int from = cache.length, to = from + now.shape(2), capacity = cache.capacity(to);
   mx::Shape shape = now.shape();
   if (!slots) {
     shape[2] = capacity;
@@ -63,6 +82,9 @@ mx::array append(const KvCache& cache, std::optional<mx::array>& slots, const mx
 }
 
 KeysValues append(KvCache& cache, int layer, const mx::array& k, const mx::array& v) {
+  if (cache.on_device) {
+    return append_on_device(cache, layer, k, v);
+  }
   KvCache::Layer& at = cache.layers[layer];
   mx::array keys = append(cache, at.k, k);
   return {keys, append(cache, at.v, v)};

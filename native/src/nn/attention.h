@@ -15,6 +15,8 @@ struct Visibility {
   std::optional<mx::array> mask;
   /** First slot of each row, int32 [B]; empty where all begin at slot 0. Each query sees up to its own slot. */
   std::vector<int32_t> start;
+  /** One query a row, keys and values are whole caches: the row's slots from `start_B` to `slot`; replaces `start`. */
+  std::optional<KvCache::OnDevice> on_device;
 };
 
 /**
@@ -39,7 +41,10 @@ struct KeysValues {
   mx::array k, v;
 };
 
-/** The same for the keys and values of one layer. */
+/**
+ * The same for the keys and values of one layer. Where the cache is `on_device`, L is 1, its capacity suffices, and the
+ * whole of it is returned.
+ */
 KeysValues append(KvCache& cache, int layer, const mx::array& k, const mx::array& v);
 
 }  // namespace atelier

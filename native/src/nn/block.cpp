@@ -6,10 +6,16 @@
 namespace atelier {
 
 mx::array rms_norm(const mx::array& x, const mx::array& w, float eps) {
+  if (rms_norm_fits_gpu(x, w)) {
+    return rms_norm_gpu(x, w, eps);
+  }
   return cpu_kernels_for(x) ? rms_norm_cpu(x, w, eps) : rms_norm_plain(x, w, eps);
 }
 
 mx::array swiglu(const mx::array& gate_up) {
+  if (swiglu_fits_gpu(gate_up)) {
+    return swiglu_gpu(gate_up);
+  }
   return cpu_kernels_for(gate_up) ? swiglu_cpu(gate_up) : swiglu_plain(gate_up);
 }
 
@@ -26,7 +32,9 @@ Heads split_heads(
     const std::optional<mx::array>& k_norm,
     const RopeAngles& angles,
     const HeadsSpec& spec) {
-  const auto split = cpu_kernels_for(qkv) ? split_heads_cpu : split_heads_plain;
+  const auto split = split_heads_fits_gpu(qkv, q_norm, angles.cos, spec) ? split_heads_gpu
+                     : cpu_kernels_for(qkv)                              ? split_heads_cpu
+                                                                         : split_heads_plain;
   return split(qkv, q_norm, k_norm, angles.cos, angles.sin, spec);
 }
 

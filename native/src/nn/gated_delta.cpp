@@ -61,7 +61,9 @@ mx::array without_padding(const mx::array& x_BLD, const KvCache* cache) {
   const int L = x_BLD.shape(1), from = cache->length;
   const mx::array slot = mx::reshape(mx::arange(from, from + L, mx::int32), {1, L});
   return mx::where(
-      mx::expand_dims(mx::greater_equal(slot, cache->start_B1()), 2),
+      mx::expand_dims(
+          mx::greater_equal(slot, mx::array(cache->start.begin(), {cache->rows(), 1}, mx::int32)),
+          2),
       x_BLD,
       mx::array(0.0f, x_BLD.dtype()));
 }

@@ -51,8 +51,23 @@ bool KvCache::ragged() const {
   return std::any_of(start.begin(), start.end(), [](int32_t s) { return s > 0; });
 }
 
-mx::array KvCache::start_B1() const {
-  return mx::array(start.begin(), {rows(), 1}, mx::int32);
+mx::array KvCache::positions(int L) const {
+  if (on_device) {
+    return mx::expand_dims(on_device->slot - on_device->start_B, 1);
+  }
+  const mx::array slots = mx::reshape(mx::arange(length, length + L, mx::int32), {1, L});
+  return ragged() ? slots - mx::array(start.begin(), {rows(), 1}, mx::int32) : slots;
+}
+
+void KvCache::advance(int L) {
+  length += L;
+  if (on_device) {
+    on_device->slot = on_device->slot + mx::array(L, mx::int32);
+  }
+}
+
+int KvCache::capacity(int length) const {
+  return cache_capacity(std::max(length, reserve));
 }
 
 int cache_capacity(int length) {
@@ -73,7 +88,8 @@ KvCache take_rows(const KvCache& cache, const std::vector<int32_t>& rows) {
     out.start.push_back(cache.start[r] - empty);
   }
   out.length = cache.length - empty;
-  const int capacity = cache_capacity(out.length + 1);
+  out.reserve = cache.reserve;
+  const int capacity = out.capacity(out.length + 1);
   const mx::array index(rows.begin(), {static_cast<int>(rows.size())}, mx::int32);
   for_parts(out, cache, in_slots, [&](size_t i, Part part) {
     const mx::array& kv = *(cache.layers[i].*part);
@@ -92,8 +108,9 @@ KvCache join_rows(const std::vector<KvCache>& caches) {
   KvCache out(static_cast<int>(caches[0].layers.size()), {});
   for (const KvCache& c : caches) {
     out.length = std::max(out.length, c.length);
+    out.reserve = std::max(out.reserve, c.reserve);
   }
-  const int capacity = cache_capacity(out.length + 1);
+  const int capacity = out.capacity(out.length + 1);
   for (const KvCache& c : caches) {
     for (int32_t s : c.start) {
       out.start.push_back(s + out.length - c.length);

@@ -39,8 +39,24 @@ struct KvCache {
   std::vector<mx::array> arrays() const;
   /** Some row begins after slot 0, so slots need to be masked. */
   bool ragged() const;
-  /** `start` as int32 [B, 1]. */
-  mx::array start_B1() const;
+  /** Of the next L tokens, int32 [B, L], or [1, L] where all rows share them. */
+  mx::array positions(int L) const;
+
+  /** Moves `length` on by L. */
+  void advance(int L);
+
+  /**
+   * Where steps of one token are recorded (kernels/gpu/replay.h), what changes between them is an array: the slot that
+   * the next token goes into (int32 [1], `length`), beside `start` (int32 [B]). Absent: the numbers above are used.
+   */
+  struct OnDevice {
+    mx::array slot, start_B;
+  };
+  std::optional<OnDevice> on_device;
+  /** Slots to allocate at least whenever the slots are allocated anew. */
+  int reserve = 0;
+
+  int capacity(int length) const;
 };
 
 /** Slots to allocate for `length` of them: few sizes, so that shapes repeat. */

@@ -28,13 +28,28 @@ mx::array
 linear(const Params& weights, const Params& lora, const std::string& name, const mx::array& x) {
   mx::array y = base_product(weights, name, x);
   if (auto a = lora.find(name + ".A"); a != lora.end()) {
-    y = y + product(product(x, a->second), lora.at(name + ".B"));
+    y = Weight(lora.at(name + ".B")).times_onto(y, product(x, a->second));
     if (auto gain = lora.find(name + ".gain"); gain != lora.end()) {
       y = y * gain->second;
     }
   }
   auto bias = weights.find(name + ".bias");
   return bias == weights.end() ? y : y + bias->second;
+}
+
+mx::array linear_onto(
+    const mx::array& residual,
+    const Params& weights,
+    const Params& lora,
+    const std::string& name,
+    const mx::array& x) {
+  const bool whole = weights.count(part_name(name, 1) + ".weight") == 0;
+  if (!whole || lora.count(name + ".gain") || weights.count(name + ".bias")) {
+    return residual + linear(weights, lora, name, x);
+  }
+  const mx::array y = weight_of(weights, name, x.shape(-1)).times_onto(residual, x);
+  auto a = lora.find(name + ".A");
+  return a == lora.end() ? y : Weight(lora.at(name + ".B")).times_onto(y, product(x, a->second));
 }
 
 mx::array

@@ -21,6 +21,14 @@ mx::array product(const mx::array& x, const mx::array& w);
 mx::array
 linear(const Params& weights, const Params& lora, const std::string& name, const mx::array& x);
 
+/** residual + linear(...), in the products where the device can. */
+mx::array linear_onto(
+    const mx::array& residual,
+    const Params& weights,
+    const Params& lora,
+    const std::string& name,
+    const mx::array& x);
+
 /** Rows of the embedding `<name>.weight` [V, D], floats or quantised, at ids. */
 mx::array
 embedding(const Params& weights, const std::string& name, const mx::array& ids, int width);

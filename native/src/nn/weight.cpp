@@ -1,5 +1,6 @@
 #include "nn/weight.h"
 
+#include "kernels/gpu/kernel.h"
 #include "kernels/product.h"
 
 namespace atelier {
@@ -21,6 +22,20 @@ mx::array Weight::times(const mx::array& x) const {
   }
   return cpu_kernels_for(x) && matrix_.dtype() == mx::float32 ? product_cpu(x, matrix_)
                                                               : product_plain(x, matrix_);
+}
+
+mx::array Weight::times_onto(const mx::array& onto, const mx::array& x) const {
+  // One row is quicker as a vector times a matrix, which knows no sum.
+  const bool rows = x.size() > static_cast<size_t>(x.shape(-1));
+  return !quantised() && gpu_kernels_for(x) && matrix_.dtype() == x.dtype() && rows
+             ? mx::addmm(onto, x, mx::transpose(matrix_))
+             : onto + times(x);
+}
+
+mx::array Weight::times_f32(const mx::array& x) const {
+  return !quantised() && product_f32_fits_gpu(x, matrix_)
+             ? product_f32_gpu(x, matrix_)
+             : as(mx::float32).times(mx::astype(x, mx::float32));
 }
 
 mx::array Weight::back(const mx::array& g) const {

@@ -29,6 +29,10 @@ class Weight {
 
   /** x [..., in] -> x Wᵀ [..., out]. */
   mx::array times(const mx::array& x) const;
+  /** onto + times(x); one operation on CUDA, for floats. */
+  mx::array times_onto(const mx::array& onto, const mx::array& x) const;
+  /** times(x) in f32 of operands of any float type. No gradient on CUDA where they are not f32. */
+  mx::array times_f32(const mx::array& x) const;
   /** g [..., out] -> g W [..., in]: the gradient of `times` by x. */
   mx::array back(const mx::array& g) const;
   /** Rows [..., in] at integer `ids` [...]. */

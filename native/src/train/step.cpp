@@ -91,6 +91,22 @@ Gradients gradients(
   forward.measure_experts(*trainable.model().model, trainable.bind(parameters), step, cancelled);
   std::vector<mx::array> sums;
   Gradients result;
+  // Loss, parts and gradients of the micro-batch under way. The next one's graph is built meanwhile, but given memory
+  // only after it.
+  std::vector<mx::array> under_way;
+  auto finish = [&] {
+    if (under_way.empty()) {
+      return;
+    }
+    mx::eval(under_way);
+    result.loss += under_way[0].item<float>();
+    auto parts = objective.program().parts(under_way[1]);
+    if (result.parts.empty()) {
+      result.parts = std::move(parts);
+    } else {
+      objective.program().merge(result.parts, parts);
+    }
+  };
   for (const auto& micro : step) {
     if (cancelled) {
       throw Error(ErrorCode::cancelled, "step: cancelled");
@@ -116,20 +132,15 @@ Gradients gradients(
         sums[i] = sums[i] + g;
       }
     }
-    auto wanted = sums;
-    wanted.insert(wanted.end(), values.begin(), values.end());
-    mx::eval(wanted);
-    result.loss += values[0].item<float>();
-    auto parts = objective.program().parts(values[1]);
-    if (result.parts.empty()) {
-      result.parts = std::move(parts);
-    } else {
-      objective.program().merge(result.parts, parts);
-    }
+    finish();
+    under_way = std::move(values);
+    under_way.insert(under_way.end(), sums.begin(), sums.end());
+    mx::async_eval(under_way);
     for (int row : micro.rows) {
       result.tokens += request.rows.lengths[row];
     }
   }
+  finish();
   result.by_master = sums.empty() ? zeros_like(masters) : trainable.by_master(sums);
   return result;
 }

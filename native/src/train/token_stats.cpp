@@ -1,6 +1,7 @@
 // Shapes: T targets, C targets of one chunk, D model, V vocabulary.
 #include "train/token_stats.h"
 
+#include "kernels/product.h"
 #include "kernels/token_head.h"
 #include "train/chunks.h"
 
@@ -9,9 +10,41 @@
 namespace atelier {
 namespace {
 
-TokenHead token_head(const mx::array& logits_CV, const mx::array& targets_C, bool with_p) {
-  return cpu_kernels_for(logits_CV) ? token_head_cpu(logits_CV, targets_C, with_p)
-                                    : token_head_plain(logits_CV, targets_C, with_p);
+mx::array by(float scale, const mx::array& a) {
+  return scale == 1 ? a : a * mx::array(scale, a.dtype());
+}
+
+mx::array f32(const mx::array& a) {
+  return mx::astype(a, mx::float32);
+}
+
+// The type that a product with the head takes its other operand in.
+mx::Dtype operand_of(const Weight& head) {
+  return head.quantised() ? mx::float32 : head.floats().dtype();
+}
+
+mx::array scaled_logits(const mx::array& hidden_CD, const Weight& head_VD, const HeadOptions& o) {
+  return by(
+      1 / o.temperature,
+      operand_of(head_VD) == mx::float32 ? logits_of(hidden_CD, head_VD)
+                                         : head_VD.times_f32(hidden_CD));
+}
+
+// p, where it is asked for, comes in the type of the product that follows.
+TokenHead token_head(
+    const mx::array& logits_CV,
+    const mx::array& targets_C,
+    std::optional<mx::Dtype> p_type) {
+  if (token_head_fits_gpu(logits_CV)) {
+    return token_head_gpu(logits_CV, targets_C, p_type);
+  }
+  const bool with_p = p_type.has_value();
+  TokenHead made = cpu_kernels_for(logits_CV) ? token_head_cpu(logits_CV, targets_C, with_p)
+                                              : token_head_plain(logits_CV, targets_C, with_p);
+  if (with_p) {
+    made.p = mx::astype(*made.p, *p_type);
+  }
+  return made;
 }
 
 mx::array token_head_backward(
@@ -35,9 +68,10 @@ TokenStats frozen_head(
     Arrays logp, u, entropy;
     for_chunks(in[0].shape(0), o.chunk, {}, [&](int from, int to, const Arrays& done) -> Arrays {
       auto y = rows(targets_T, from, to);
-      auto s = token_head(logits_of(after(rows(in[0], from, to), done), head_VD), y, true);
+      auto logits = scaled_logits(after(rows(in[0], from, to), done), head_VD, o);
+      auto s = token_head(logits, y, operand_of(head_VD));
       logp.push_back(s.logp);
-      u.push_back(head_VD.rows(y) - head_VD.back(*s.p));
+      u.push_back(by(1 / o.temperature, f32(head_VD.rows(y)) - f32(head_VD.back(*s.p))));
       if (!o.entropy) {
         return {logp.back(), u.back()};
       }
@@ -46,8 +80,8 @@ TokenStats frozen_head(
     });
     return Arrays{join(logp), join(u), join(o.entropy ? entropy : logp)};
   };
-  auto backward = [](const Arrays&, const Arrays& g, const Arrays& out) {
-    return Arrays{column(g[0]) * out[1]};
+  auto backward = [](const Arrays& in, const Arrays& g, const Arrays& out) {
+    return Arrays{mx::astype(column(g[0]) * out[1], in[0].dtype())};
   };
   auto out = mx::custom_vjp(forward, backward)({hidden_TD});
   TokenStats stats{out[0], std::nullopt};
@@ -69,8 +103,8 @@ TokenStats recomputed_head(
   auto forward = [=](const Arrays& in) {
     Arrays logp, entropy, lse;
     for_chunks(in[0].shape(0), o.chunk, {}, [&](int from, int to, const Arrays& done) -> Arrays {
-      auto logits = logits_of(after(rows(in[0], from, to), done), head_of(in));
-      auto s = token_head(logits, rows(targets_T, from, to), false);
+      auto logits = scaled_logits(after(rows(in[0], from, to), done), head_of(in), o);
+      auto s = token_head(logits, rows(targets_T, from, to), std::nullopt);
       logp.push_back(s.logp);
       lse.push_back(s.lse);
       if (!o.entropy) {
@@ -95,12 +129,15 @@ TokenStats recomputed_head(
           if (o.entropy_gradient) {
             cotangents.entropy = rows(g[2], from, to);
           }
-          auto d = token_head_backward(
-              logits_of(hidden, head), rows(targets_T, from, to), forward, cotangents);
+          auto logits = scaled_logits(hidden, head, o);
+          auto d = mx::astype(
+              by(1 / o.temperature,
+                 token_head_backward(logits, rows(targets_T, from, to), forward, cotangents)),
+              operand_of(head));
           d_hidden.push_back(head.back(d));
           Arrays made{d_hidden.back()};
           if (o.train_head) {
-            auto part = mx::matmul(mx::transpose(d), hidden);
+            auto part = f32(mx::matmul(mx::transpose(d), hidden));
             d_head = d_head ? *d_head + part : part;
             made.push_back(*d_head);
           }
@@ -108,7 +145,7 @@ TokenStats recomputed_head(
         });
     Arrays result{join(d_hidden)};
     if (o.train_head) {
-      result.push_back(*d_head);
+      result.push_back(mx::astype(*d_head, in[1].dtype()));
     }
     return result;
   };
@@ -128,11 +165,10 @@ TokenStats token_stats(
     const Weight& head_VD,
     const mx::array& targets_T,
     const HeadOptions& options) {
-  auto hidden = mx::astype(hidden_TD, mx::float32);
-  auto head = head_VD.as(mx::float32);
-  if (options.temperature != 1.0f) {
-    hidden = hidden * mx::array(1.0f / options.temperature);
-  }
+  const bool as_they_are =
+      !head_VD.quantised() && product_f32_fits_gpu(hidden_TD, head_VD.floats());
+  auto hidden = as_they_are ? hidden_TD : f32(hidden_TD);
+  auto head = as_they_are ? head_VD : head_VD.as(mx::float32);
   bool again =
       !options.gradient || options.train_head || (options.entropy && options.entropy_gradient);
   return again ? recomputed_head(hidden, head, targets_T, options)

@@ -31,7 +31,9 @@ struct TokenStats {
  * log p of each target token and the entropy of its distribution, from final hidden states, without ever
  * holding more than `chunk` rows of logits: neither forward nor backward.
  *
- * hidden_TD and head_VD may have any float type, a frozen head may be quantised; logits are made in f32. targets_T is int32.
+ * hidden_TD and head_VD may have any float type, a frozen head may be quantised; logits are made in
+ * f32, on CUDA from half-precision operands as they are, and the products with p then take p in that type. targets_T is
+ * int32.
  */
 TokenStats token_stats(
     const mx::array& hidden_TD,

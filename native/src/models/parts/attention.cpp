@@ -40,6 +40,23 @@ mx::array GroupedAttention::forward(
     const Params& lora,
     const mx::array& x_BLD,
     const Model::Pass& pass) const {
+  return linear(weights, lora, o_.at + "o_proj", heads(weights, lora, x_BLD, pass));
+}
+
+mx::array GroupedAttention::forward_onto(
+    const mx::array& residual,
+    const Params& weights,
+    const Params& lora,
+    const mx::array& x_BLD,
+    const Model::Pass& pass) const {
+  return linear_onto(residual, weights, lora, o_.at + "o_proj", heads(weights, lora, x_BLD, pass));
+}
+
+mx::array GroupedAttention::heads(
+    const Params& weights,
+    const Params& lora,
+    const mx::array& x_BLD,
+    const Model::Pass& pass) const {
   const int B = x_BLD.shape(0), L = x_BLD.shape(1);
   auto factor = [&](const std::optional<RmsNorm>& norm) {
     return norm ? std::optional(norm->factor(weights)) : std::nullopt;
@@ -72,10 +89,7 @@ mx::array GroupedAttention::forward(
     y = mx::transpose(y, {0, 2, 1, 3});
   }
   y = mx::reshape(y, {B, L, width});
-  if (gate) {
-    y = y * mx::sigmoid(*gate);
-  }
-  return linear(weights, lora, o_.at + "o_proj", y);
+  return gate ? y * mx::sigmoid(*gate) : y;
 }
 
 }  // namespace atelier

@@ -37,8 +37,21 @@ class GroupedAttention : public Part {
       const Params& lora,
       const mx::array& x_BLD,
       const Model::Pass& pass) const override;
+  mx::array forward_onto(
+      const mx::array& residual,
+      const Params& weights,
+      const Params& lora,
+      const mx::array& x_BLD,
+      const Model::Pass& pass) const override;
 
  private:
+  /** What attention gives, its heads side by side: [B, L, H E]. */
+  mx::array heads(
+      const Params& weights,
+      const Params& lora,
+      const mx::array& x_BLD,
+      const Model::Pass& pass) const;
+
   AttentionOptions o_;
 };
 

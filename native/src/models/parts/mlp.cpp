@@ -23,8 +23,21 @@ mx::array GatedMlp::forward(
     const Params& lora,
     const mx::array& x_BLD,
     const Model::Pass&) const {
-  const mx::array gate_up = linear(weights, lora, o_.at + "gate_up_proj", x_BLD);
-  return linear(weights, lora, o_.at + "down_proj", gated(gate_up, o_.gate));
+  return linear(weights, lora, o_.at + "down_proj", features(weights, lora, x_BLD));
+}
+
+mx::array GatedMlp::forward_onto(
+    const mx::array& residual,
+    const Params& weights,
+    const Params& lora,
+    const mx::array& x_BLD,
+    const Model::Pass&) const {
+  return linear_onto(residual, weights, lora, o_.at + "down_proj", features(weights, lora, x_BLD));
+}
+
+mx::array GatedMlp::features(const Params& weights, const Params& lora, const mx::array& x_BLD)
+    const {
+  return gated(linear(weights, lora, o_.at + "gate_up_proj", x_BLD), o_.gate);
 }
 
 }  // namespace atelier

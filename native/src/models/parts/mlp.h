@@ -25,8 +25,17 @@ class GatedMlp : public Part {
       const Params& lora,
       const mx::array& x_BLD,
       const Model::Pass& pass) const override;
+  mx::array forward_onto(
+      const mx::array& residual,
+      const Params& weights,
+      const Params& lora,
+      const mx::array& x_BLD,
+      const Model::Pass& pass) const override;
 
  private:
+  /** gate(x) * up(x), [B, L, F]. */
+  mx::array features(const Params& weights, const Params& lora, const mx::array& x_BLD) const;
+
   MlpOptions o_;
 };
 

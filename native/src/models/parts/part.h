@@ -25,6 +25,15 @@ class Part {
       const Params& lora,
       const mx::array& x_BLD,
       const Model::Pass& pass) const = 0;
+  /** residual + forward; parts that end with a product have it add. */
+  virtual mx::array forward_onto(
+      const mx::array& residual,
+      const Params& weights,
+      const Params& lora,
+      const mx::array& x_BLD,
+      const Model::Pass& pass) const {
+    return residual + forward(weights, lora, x_BLD, pass);
+  }
 };
 
 }  // namespace atelier

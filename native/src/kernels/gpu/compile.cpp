@@ -1,0 +1,82 @@
+#include "kernels/gpu/compile.h"
+
+#include "core/error.h"
+#include "kernels/gpu/library.h"
+
+#include <map>
+#include <mutex>
+
+namespace atelier {
+
+#if defined(ATELIER_DEVICE_cuda)
+namespace {
+
+using Program = struct NvrtcProgram*;
+
+template <class F>
+F* nvrtc(const char* name) {
+  return loaded_function<F>("libnvrtc.so.13", name);
+}
+
+// Of nvrtc.h (CUDA 13).
+struct Nvrtc {
+  using Create =
+      int(Program*, const char* source, const char* name, int headers, const void*, const void*);
+  using Compile = int(Program, int count, const char* const* options);
+  using Size = int(Program, size_t*);
+  using Text = int(Program, char*);
+
+  Create* create = nvrtc<Create>("nvrtcCreateProgram");
+  Compile* compile = nvrtc<Compile>("nvrtcCompileProgram");
+  Size* ptx_size = nvrtc<Size>("nvrtcGetPTXSize");
+  Text* ptx = nvrtc<Text>("nvrtcGetPTX");
+  Size* log_size = nvrtc<Size>("nvrtcGetProgramLogSize");
+  Text* log = nvrtc<Text>("nvrtcGetProgramLog");
+  int (*destroy)(Program*) = nvrtc<int(Program*)>("nvrtcDestroyProgram");
+};
+
+std::string text_of(Program program, Nvrtc::Size* size_of, Nvrtc::Text* text_of) {
+  size_t size = 0;
+  size_of(program, &size);
+  std::string text(size, '\0');
+  text_of(program, text.data());
+  return text;
+}
+
+std::string compile(const std::string& key, const std::string& source) {
+  static const Nvrtc api;
+  Program program = nullptr;
+  if (api.create(&program, source.c_str(), "kernel.cu", 0, nullptr, nullptr) != 0) {
+    throw Error(ErrorCode::internal, "NVRTC takes no program");
+  }
+  // The driver compiles on for the GPU that is there; bf16 begins with compute capability 8.0.
+  const char* options[] = {"--gpu-architecture=compute_80", "--std=c++17"};
+  const int status = api.compile(program, 2, options);
+  const std::string result = status == 0 ? text_of(program, api.ptx_size, api.ptx)
+                                         : text_of(program, api.log_size, api.log);
+  api.destroy(&program);
+  if (status != 0) {
+    throw Error(ErrorCode::internal, "GPU kernel " + key + " does not compile:\n" + result);
+  }
+  return result;
+}
+
+}  // namespace
+
+const std::string& compile_gpu(const std::string& key, const std::function<std::string()>& source) {
+  static std::mutex mutex;
+  static std::map<std::string, std::string> made;
+  const std::lock_guard lock(mutex);
+  auto at = made.find(key);
+  return at != made.end() ? at->second : made.emplace(key, compile(key, source())).first->second;
+}
+
+#else
+
+const std::string& compile_gpu(const std::string& key, const std::function<std::string()>&) {
+  throw Error(ErrorCode::internal, key + ": a CUDA kernel in a build without CUDA");
+}
+
+#endif
+
+}  // namespace atelier

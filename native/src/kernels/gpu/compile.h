@@ -1,0 +1,14 @@
+#pragma once
+
+#include <functional>
+#include <string>
+
+namespace atelier {
+
+/**
+ * PTX of a CUDA source, through the NVRTC that libmlx has loaded; `key` names it, and it is compiled once a process.
+ * Throws internal with the compiler's words.
+ */
+const std::string& compile_gpu(const std::string& key, const std::function<std::string()>& source);
+
+}  // namespace atelier

@@ -1,0 +1,313 @@
+// Each CUDA kernel against its plain-op twin on f32 copies of the same numbers; nothing to see without a GPU.
+#include "core/random.h"
+#include "kernels/attention.h"
+#include "kernels/draw.h"
+#include "kernels/gpu/kernel.h"
+#include "kernels/gpu/replay.h"
+#include "kernels/heads.h"
+#include "kernels/product.h"
+#include "kernels/rms_norm.h"
+#include "kernels/swiglu.h"
+#include "kernels/token_head.h"
+#include "kernels/uniforms.h"
+#include "kernels/write_slot.h"
+#include "testing/fixtures.h"
+
+#include <doctest/doctest.h>
+
+using namespace atelier;
+using namespace atelier::testing;
+
+namespace {
+
+using Function = std::function<Arrays(const Arrays&)>;
+
+bool no_gpu() {
+  return !gpu_kernels_for(mx::array(0.0f));
+}
+
+mx::array noise(mx::Shape shape, uint32_t index, mx::Dtype dtype, float scale = 1) {
+  mx::array x = mx::astype(
+      mx::random::normal(shape, mx::float32, 0, scale, random_key(9, Stream::weights, index)),
+      dtype);
+  mx::eval(x);
+  return x;
+}
+
+Arrays as_f32(const Arrays& arrays) {
+  Arrays out;
+  for (const mx::array& a : arrays) {
+    out.push_back(mx::issubdtype(a.dtype(), mx::floating) ? mx::astype(a, mx::float32) : a);
+  }
+  return out;
+}
+
+double tolerance_of(mx::Dtype dtype) {
+  return dtype == mx::float32 ? 2e-5 : dtype == mx::float16 ? 2e-3 : 1e-2;
+}
+
+void check_same(const Arrays& a, const Arrays& b, double tolerance) {
+  REQUIRE(a.size() == b.size());
+  for (size_t i = 0; i < a.size(); i++) {
+    CAPTURE(i);
+    const mx::array x = as_f32(a)[i], y = as_f32(b)[i];
+    if (tolerance == 0) {
+      CHECK(mx::array_equal(x, y).item<bool>());
+    } else {
+      CHECK(excess(x, y, tolerance, tolerance) <= 1);
+    }
+  }
+}
+
+// Values, and gradients under random cotangents.
+void check_twins(
+    const Function& kernel,
+    const Function& plain,
+    const Arrays& inputs,
+    double tolerance) {
+  const Arrays values = kernel(inputs);
+  check_same(values, plain(as_f32(inputs)), tolerance);
+  Arrays cotangents;
+  for (size_t i = 0; i < values.size(); i++) {
+    cotangents.push_back(noise(values[i].shape(), 100 + i, values[i].dtype()));
+  }
+  check_same(
+      mx::vjp(kernel, inputs, cotangents).second,
+      mx::vjp(plain, as_f32(inputs), as_f32(cotangents)).second,
+      2 * tolerance);
+}
+
+const std::vector<mx::Dtype> types{mx::float32, mx::float16, mx::bfloat16};
+
+}  // namespace
+
+TEST_CASE("gpu rms_norm: kernel and twin, frozen and trained weight") {
+  if (no_gpu()) {
+    return;
+  }
+  for (const mx::Dtype& type : types) {
+    for (int D : {8, 160, 1024, 5120}) {
+      CAPTURE(D);
+      const mx::array x = noise({3, 70, D}, 1, type), w = noise({D}, 2, type);
+      const mx::array wide = mx::astype(w, mx::float32);
+      REQUIRE(rms_norm_fits_gpu(x, w));
+      check_twins(
+          [&](const Arrays& in) { return Arrays{rms_norm_gpu(in[0], w, 1e-6f)}; },
+          [&](const Arrays& in) { return Arrays{rms_norm_plain(in[0], wide, 1e-6f)}; },
+          {x},
+          tolerance_of(type));
+      check_twins(
+          [&](const Arrays& in) { return Arrays{rms_norm_gpu(in[0], in[1], 1e-6f)}; },
+          [&](const Arrays& in) { return Arrays{rms_norm_plain(in[0], in[1], 1e-6f)}; },
+          {x, w},
+          16 * tolerance_of(type));  // MLX's own sum over 210 rows, in that type
+    }
+  }
+}
+
+TEST_CASE("gpu swiglu: kernel and twin") {
+  if (no_gpu()) {
+    return;
+  }
+  for (const mx::Dtype& type : types) {
+    for (int F : {8, 24, 3072}) {
+      CAPTURE(F);
+      check_twins(
+          [](const Arrays& in) { return Arrays{swiglu_gpu(in[0])}; },
+          [](const Arrays& in) { return Arrays{swiglu_plain(in[0])}; },
+          {noise({2, 33, 2 * F}, 5, type, 3)},
+          tolerance_of(type));
+    }
+  }
+}
+
+TEST_CASE("gpu split_heads: kernel and twin, with and without norms, shared and own angles") {
+  if (no_gpu()) {
+    return;
+  }
+  for (const mx::Dtype& type : types) {
+    for (int E : {64, 128, 256}) {
+      for (int B : {1, 3}) {
+        CAPTURE(E);
+        const HeadsSpec spec{4, 2, E, 1e-6f};
+        const mx::array qkv = noise({3, 7, 8 * E}, 6, type),
+                        cos = noise({B, 1, 7, E}, 7, mx::float32),
+                        sin = noise({B, 1, 7, E}, 8, mx::float32), wq = noise({E}, 9, type),
+                        wk = noise({E}, 10, type);
+        auto of = [&](auto f, std::optional<mx::array> q, std::optional<mx::array> k) {
+          return [=](const Arrays& in) {
+            const Heads h = f(in[0], q, k, cos, sin, spec);
+            return Arrays{h.q, h.k, h.v};
+          };
+        };
+        check_twins(
+            of(split_heads_gpu, wq, wk),
+            of(split_heads_plain, mx::astype(wq, mx::float32), mx::astype(wk, mx::float32)),
+            {qkv},
+            4 * tolerance_of(type));
+        check_twins(
+            of(split_heads_gpu, std::nullopt, std::nullopt),
+            of(split_heads_plain, std::nullopt, std::nullopt),
+            {qkv},
+            2 * tolerance_of(type));
+      }
+    }
+  }
+}
+
+TEST_CASE("gpu decode_attention and write_slot: kernels and twins, one part and many") {
+  if (no_gpu()) {
+    return;
+  }
+  for (const mx::Dtype& type : {mx::float16, mx::bfloat16}) {
+    for (auto [B, H, K, E, S] :
+         {std::tuple{3, 4, 2, 64, 64},
+          {2, 16, 8, 128, 512},
+          {200, 8, 4, 128, 128},
+          {1, 8, 1, 256, 1024},
+          {300, 6, 6, 64, 192}}) {
+      CAPTURE(B);
+      for (int slot : {0, 37, S - 1}) {
+        std::vector<int32_t> starts;
+        for (int b = 0; b < B; b++) {
+          starts.push_back(slot == 0 ? 0 : (7 * b) % (slot + 1));
+        }
+        const mx::array q = noise({B, H, 1, E}, 12, type, 2), start(starts.begin(), {B}, mx::int32),
+                        at({slot}, mx::int32), k = noise({B, K, 1, E}, 15, type),
+                        v = noise({B, K, 1, E}, 16, type);
+        mx::array k_cache = noise({B, K, S, E}, 13, type), v_cache = noise({B, K, S, E}, 14, type);
+        const Arrays plain =
+            as_f32({mx::slice_update(k_cache, k, at, {2}), mx::slice_update(v_cache, v, at, {2})});
+        mx::eval(plain);
+        const auto [keys, values] = write_slot_gpu(k, v, at, k_cache, v_cache);
+        check_same({keys, values}, plain, 0);
+        for (int window : {0, 16}) {
+          const AttentionSpec spec{{}, 0.11, window};
+          check_same(
+              {decode_attention_gpu(q, keys, values, start, at, spec)},
+              {decode_attention_plain(
+                  mx::astype(q, mx::float32), plain[0], plain[1], start, at, spec)},
+              tolerance_of(type));
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("gpu draw: kernel and twin, and what is not a number stays one") {
+  if (no_gpu()) {
+    return;
+  }
+  for (int V : {8, 512, 5000, 151936}) {
+    for (float temperature : {1.0f, 0.6f, 1.5f}) {
+      const mx::array logits = noise({300, V}, 15, mx::float32, 3),
+                      u = mx::random::uniform(
+                          {300}, mx::float32, random_key(1, Stream::sampling, 0));
+      const DrawnTokens a = draw_gpu(logits, temperature, u),
+                        b = draw_plain(logits, temperature, u);
+      const mx::array same = mx::equal(a.token, b.token);
+      CHECK(mx::sum(mx::astype(same, mx::int32)).item<int>() >= 296);
+      CHECK(excess(a.logprob, b.logprob, 5e-5, 2e-5, same) <= 1);
+      CHECK(excess(a.raw_logprob, b.raw_logprob, 5e-5, 2e-5, same) <= 1);
+    }
+  }
+  mx::array bad = mx::zeros({1, 512});
+  bad = mx::where(mx::equal(mx::arange(512, mx::int32), mx::array(77)), mx::array(NAN), bad);
+  CHECK(std::isnan(draw_gpu(bad, 1, mx::array({0.5f})).logprob.item<float>()));
+  // A filtered vocabulary: only what is left is ever drawn.
+  const mx::array few = mx::where(
+      mx::less(mx::arange(512, mx::int32), mx::array(500)), mx::array(-INFINITY), mx::array(0.0f));
+  for (float u : {0.0f, 0.5f, 0.9999f}) {
+    CHECK(draw_gpu(mx::reshape(few, {1, 512}), 1, mx::array({u})).token.item<int>() >= 500);
+  }
+}
+
+TEST_CASE("gpu uniforms are core/random's") {
+  if (no_gpu()) {
+    return;
+  }
+  const uint64_t seed = (uint64_t{1} << 52) + 12345;
+  const mx::array u = uniforms_gpu(
+      mx::array({static_cast<int32_t>(seed), static_cast<int32_t>(seed >> 32)}, mx::int32),
+      Stream::sampling,
+      mx::array({0, 7, -1}, mx::int32),
+      mx::array({5, 0, 1 << 30}, mx::int32));
+  mx::eval(u);
+  CHECK(u.data<float>()[0] == random_uniform(seed, Stream::sampling, 0, 5));
+  CHECK(u.data<float>()[1] == random_uniform(seed, Stream::sampling, 7, 0));
+  CHECK(u.data<float>()[2] == random_uniform(seed, Stream::sampling, 0xffffffffu, 1 << 30));
+}
+
+TEST_CASE("gpu product_f32: kernel and twin") {
+  if (no_gpu()) {
+    return;
+  }
+  for (const mx::Dtype& type : {mx::float16, mx::bfloat16}) {
+    for (auto [N, I, O] : {std::tuple{1, 64, 40}, {5, 1024, 3000}, {300, 160, 512}}) {
+      const mx::array x = noise({N, I}, 20, type), w = noise({O, I}, 21, type);
+      CHECK(product_f32_gpu(x, w).dtype() == mx::float32);
+      // The twin's own products round to TF32, which holds these operands exactly.
+      check_same({product_f32_gpu(x, w)}, {product_plain(as_f32({x})[0], as_f32({w})[0])}, 2e-4);
+    }
+  }
+}
+
+TEST_CASE("gpu token_head: kernel and twin, with and without probabilities") {
+  if (no_gpu()) {
+    return;
+  }
+  for (int V : {8, 512, 151936}) {
+    const mx::array logits = noise({40, V}, 30, mx::float32, 4),
+                    targets = mx::astype(
+                        mx::random::randint(0, V, {40}, mx::int32, random_key(1, Stream::lora, 0)),
+                        mx::int32);
+    const TokenHead plain = token_head_plain(logits, targets, true);
+    for (const std::optional<mx::Dtype>& type :
+         {std::optional<mx::Dtype>(), std::optional(mx::float32), std::optional(mx::bfloat16)}) {
+      const TokenHead made = token_head_gpu(logits, targets, type);
+      check_same({made.logp, made.lse, made.entropy}, {plain.logp, plain.lse, plain.entropy}, 5e-5);
+      if (type) {
+        check_same({*made.p}, {*plain.p}, *type == mx::float32 ? 2e-5 : 5e-3);
+      }
+    }
+  }
+}
+
+TEST_CASE("gpu replay: a recorded step is the step itself, run after run, in place and not") {
+  if (no_gpu() || !Replay::available()) {
+    return;
+  }
+  const mx::array w = noise({64, 64}, 40, mx::bfloat16, 0.2f);
+  auto step = [&](const Arrays& in) {
+    const mx::array y = mx::matmul(in[0], mx::transpose(w)) + mx::array(0.5f, mx::bfloat16);
+    const auto [k, v] = write_slot_gpu(
+        mx::reshape(y, {3, 1, 1, 64}), mx::reshape(in[0], {3, 1, 1, 64}), in[1], in[2], in[3]);
+    return Arrays{y, in[1] + mx::array(1, mx::int32), k, v, mx::sum(mx::astype(y, mx::float32))};
+  };
+  auto begin = [] {
+    return Arrays{
+        noise({3, 64}, 41, mx::bfloat16),
+        mx::array({0}, mx::int32),
+        noise({3, 1, 8, 64}, 42, mx::bfloat16),
+        noise({3, 1, 8, 64}, 43, mx::bfloat16)};
+  };
+  Replay replay(step, begin());
+  std::vector<float> recorded, direct;
+  Arrays results;
+  for (int i = 0; i < 5; i++) {
+    results.push_back(replay.run()[0]);
+    mx::async_eval(results.back());
+  }
+  for (mx::array& r : results) {
+    recorded.push_back(r.item<float>());
+  }
+  Arrays state = begin();
+  for (int i = 0; i < 5; i++) {
+    Arrays out = step(state);
+    mx::eval(out);
+    direct.push_back(out[4].item<float>());
+    state.assign(out.begin(), out.begin() + 4);
+  }
+  CHECK(recorded == direct);
+  check_same(replay.state(), state, 0);
+}

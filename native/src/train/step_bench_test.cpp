@@ -1,0 +1,132 @@
+// Not a test: figures. Run with: native-tests -tc="bench*" --no-skip
+#include "infer/generate.h"
+#include "models/load.h"
+#include "train/lora_init.h"
+#include "train/score.h"
+#include "train/step.h"
+
+#include <doctest/doctest.h>
+
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+
+using namespace atelier;
+
+namespace {
+
+const char* nll = R"({"version": 1, "inputs": [
+    {"name": "loss", "shape": "T", "kind": "mask", "from": "data"},
+    {"name": "logp", "shape": "T", "kind": "number", "from": "engine"}],
+  "nodes": [{"op": "input", "name": "loss"}, {"op": "input", "name": "logp"}, {"op": "const", "value": 0},
+    {"op": "where", "args": [0, 1, 2]}, {"op": "neg", "args": [3]}, {"op": "total", "args": [0]}],
+  "loss": [{"name": "nll", "value": 4, "over": 5}],
+  "metrics": [{"name": "train/nll", "reduce": "mean", "value": 4, "weight": 0}]})";
+
+std::shared_ptr<LoadedModel> qwen3_06b() {
+  return std::make_shared<LoadedModel>(init_model(
+      R"({"model_type": "qwen3", "vocab_size": 151936, "hidden_size": 1024, "intermediate_size": 3072,
+  "num_hidden_layers": 28, "num_attention_heads": 16, "num_key_value_heads": 8, "head_dim": 128,
+  "max_position_embeddings": 4096, "tie_word_embeddings": true, "initializer_range": 0.02})",
+      1,
+      mx::bfloat16));
+}
+
+std::shared_ptr<Adapter> adapter_of(const LoadedModel& model) {
+  LoraConfig config;
+  config.rank = 16;
+  config.alpha = 32;
+  config.target_modules = "all-linear";
+  return std::make_shared<Adapter>(init_adapter(config, model, 1));
+}
+
+}  // namespace
+
+TEST_CASE("bench: LoRA step on a GPU, the shape of Qwen3-0.6B" * doctest::skip()) {
+  auto loaded = qwen3_06b();
+  Optimizer optimizer(Trainable::of_adapter(loaded, adapter_of(*loaded)), OptimizerSpec{});
+  for (auto [rows, length] : {std::pair{8, 1025}, {256, 385}}) {
+    StepRequest request;
+    for (int r = 0; r < rows; r++) {
+      for (int t = 0; t < length; t++) {
+        request.rows.ids.push_back((r * 7919 + t * 104729) % 151936);
+      }
+      request.rows.lengths.push_back(length);
+    }
+    request.program = nll;
+    request.inputs = {{"loss", std::vector<float>(rows * (length - 1), 1.0f)}};
+    request.learning_rate = 1e-4;
+    request.max_grad_norm = 1.0;
+    const std::atomic<bool> never{false};
+    auto timed = [&](const char* what, auto f) {
+      double best = 1e9;
+      for (int i = 0; i < 4; i++) {
+        mx::reset_peak_memory();
+        const auto from = std::chrono::steady_clock::now();
+        f();
+        best = std::min(
+            best, std::chrono::duration<double>(std::chrono::steady_clock::now() - from).count());
+      }
+      std::printf(
+          "%-10s %3d x %4d: %7.1f ms, %8.0f tokens/s, peak %.2f GB\n",
+          what,
+          rows,
+          length - 1,
+          best * 1e3,
+          rows * (length - 1) / best,
+          mx::get_peak_memory() / 1e9);
+      std::fflush(stdout);
+    };
+    timed("LoRA step", [&] { train_step(optimizer, request, std::nullopt, never); });
+    timed("score", [&] {
+      score(
+          *loaded->model,
+          optimizer.trainable().bind(optimizer.trainable().arguments()),
+          request.rows,
+          {},
+          std::nullopt,
+          never);
+    });
+  }
+}
+
+TEST_CASE(
+    "bench: a rollout on a GPU, and how far the trainer's log p is from the sampler's" *
+    doctest::skip()) {
+  auto loaded = qwen3_06b();
+  const std::atomic<bool> never{false};
+  GenerateRequest request;
+  for (int i = 0; i < 32; i++) {
+    request.prompts.emplace_back(128, 3 + i);
+  }
+  request.samples_per_prompt = 8;
+  request.max_new_tokens = 256;
+  Optimizer optimizer(Trainable::of_adapter(loaded, adapter_of(*loaded)), OptimizerSpec{});
+  const Bound bound = optimizer.trainable().bind(optimizer.trainable().arguments());
+  for (int i = 0; i < 2; i++) {
+    const auto from = std::chrono::steady_clock::now();
+    const auto rows = generate(*loaded->model, bound.weights, bound.lora, request);
+    const double seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - from).count();
+    Rows scored;
+    for (const GeneratedRow& row : rows) {
+      const auto& prompt = request.prompts[row.prompt];
+      scored.ids.insert(scored.ids.end(), prompt.begin(), prompt.end());
+      scored.ids.insert(scored.ids.end(), row.ids.begin(), row.ids.end());
+      scored.lengths.push_back(static_cast<int32_t>(prompt.size() + row.ids.size()));
+    }
+    const Scores scores = score(*loaded->model, bound, scored, {}, std::nullopt, never);
+    double difference = 0;
+    for (size_t r = 0; r < rows.size(); r++) {
+      for (int t = 0; t < 256; t++) {
+        difference += std::abs(scores.at("logp")[r * 383 + 127 + t] - rows[r].logprob[t]);
+      }
+    }
+    std::printf(
+        "rollout 32 x 8, 128 + 256 tokens: %.3f s, %.0f tokens/s; mean |log p - log p| %.2e\n",
+        seconds,
+        256 * 256 / seconds,
+        difference / (256 * 256));
+    std::fflush(stdout);
+  }
+}
