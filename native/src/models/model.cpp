@@ -16,7 +16,7 @@ mx::array Model::hidden(
     x = layer(i, weights, lora, x, pass);
   }
   if (cache) {
-    cache->length += ids_BL.shape(1);
+    cache->advance(ids_BL.shape(1));
   }
   return final_norm(weights, x);
 }
