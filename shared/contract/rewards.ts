@@ -49,7 +49,7 @@ export const Reward = z.object({
   source: z.enum(['bundled', 'user']),
   language: RewardLanguage,
   code: Code,
-  params: z.array(RewardParam).default([]),
+  params: z.array(RewardParam),
   /** sha-256 of the code, hex. */
   hash: z.string(),
   description: z.string().optional(),
@@ -125,10 +125,7 @@ export const rewards = {
   ),
   remove: call(z.object({ id: Id }), Done),
   /** Syntax and contract, without running it on data. */
-  check: call(
-    RewardCode,
-    z.object({ problems: z.array(CodeProblem), params: z.array(RewardParam).default([]) }),
-  ),
+  check: call(RewardCode, z.object({ problems: z.array(CodeProblem), params: z.array(RewardParam) })),
   access: call(RewardCode, RewardAccess),
   /** A person's consent: Python that is not confined, by its code; a judge, by its address. */
   allow: call(RewardCode.extend({ allowed: z.boolean() }), Done),

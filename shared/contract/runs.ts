@@ -241,7 +241,7 @@ export const Run = RunSummary.extend({
   config: RunConfig,
   rewards: z.array(FrozenReward),
   /** Of an algorithm of one's own; null: one of the app. */
-  own: AlgorithmInfo.nullable().default(null),
+  own: AlgorithmInfo.nullable(),
   folder: z.string(),
   /** What the run was made with: versions, device, hashes of model, data, template and reward. */
   provenance: z.record(z.string(), z.string()),
@@ -297,7 +297,7 @@ export const Rollout = z.object({
   status: RewardStatus,
   error: z.string().optional(),
   /** What the reward is the sum of; empty where there is one reward, of weight 1. */
-  components: z.array(Component).default([]),
+  components: z.array(Component),
   advantage: z.number().nullable(),
   length: z.number().int(),
   finish: z.enum(['stop', 'length', 'cancelled']),

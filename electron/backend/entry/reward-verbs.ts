@@ -16,8 +16,10 @@ type Scored = z.input<typeof ScoredSample>;
 export function rewardVerbs(library: Library, engineHost: EngineHost): Handlers<AtelierContract>['rewards'] {
   const { rewards, datasets, scoring } = library;
   // settings are the code's own: only code that declares some is loaded for a list
-  const described = async (reward: StoredReward) =>
-    /\bparams\b/.test(reward.code) ? { ...reward, params: (await scoring.describe(reward)).params } : reward;
+  const described = async (reward: StoredReward) => ({
+    ...reward,
+    params: /\bparams\b/.test(reward.code) ? (await scoring.describe(reward)).params : [],
+  });
   return {
     list: async () => Promise.all((await rewards.list()).map((reward) => described(reward))),
     save: async (input) => described(await rewards.save(input)),

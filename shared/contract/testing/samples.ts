@@ -79,6 +79,7 @@ const dataset = {
   addedAt: at,
 };
 const reward = {
+  params: [],
   id: 'sums',
   name: 'Sums',
   source: 'bundled' as const,
@@ -88,6 +89,7 @@ const reward = {
   updatedAt: at,
 };
 const rollout = {
+  components: [],
   id: 17,
   step: 2,
   group: 1,
@@ -171,6 +173,7 @@ export const samples: Samples = {
       output: {
         ...summary,
         config,
+        own: null,
         rewards: [{ name: 'sums', language: 'typescript', code: reward.code, weight: 1, params: {} }],
         folder: '~/runs/x',
         provenance: { mlx: '0.32.4' },
@@ -357,7 +360,10 @@ export const samples: Samples = {
     },
     allow: { input: { language: 'python', code: 'x', allowed: true }, output: {} },
     setKey: { input: { address: 'https://judge.example', key: null }, output: {} },
-    check: { input: { code: 'x' }, output: { problems: [{ line: 1, column: 1, message: 'no default' }] } },
+    check: {
+      input: { code: 'x' },
+      output: { problems: [{ line: 1, column: 1, message: 'no default' }], params: [] },
+    },
     test: {
       input: { code: 'x', model: 'abacus', dataset: 'sums', mapping: {} },
       items: [
