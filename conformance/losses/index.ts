@@ -16,8 +16,6 @@ const gspo = (fixture: Json): LossFile =>
     ),
   });
 
-const waits = (part: string, quantity: string) => (): LossFile => file({ waiting: [{ part, quantity }] });
-
 /** Every file of the fixtures' losses/. */
 export const LOSS_FILES: Record<string, (fixture: Json) => LossFile> = {
   'advantages_verl.json': verlAdvantages,

@@ -1,4 +1,3 @@
-import type { BaseWeights } from '../../../shared/algorithms';
 import type { AtelierContract } from '../../../shared/contract';
 import { AtelierError, type Handlers } from '../../../shared/rpc';
 import type { EngineHost, Taught } from '../system';
