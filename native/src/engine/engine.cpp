@@ -26,24 +26,6 @@ mx::Dtype storage_dtype(const std::string& name) {
   throw Error(ErrorCode::invalid_argument, "dtype is '" + name + "'; it is one of f32, bf16, f16");
 }
 
-// Their logits on CUDA are far from transformers' (MLX 0.32.4, gather_mm with sorted indices is suspected).
-void refuse_experts_on_cuda(
-    const Model& model,
-    const std::string& where,
-    const DeviceInfo& device) {
-  if (device.device != "cuda") {
-    return;
-  }
-  for (const TensorSpec& tensor : model.tensors()) {
-    if (tensor.name.find(".experts.") != std::string::npos) {
-      throw Error(
-          ErrorCode::unsupported_model,
-          where + ": a mixture of experts is not computed correctly on CUDA yet",
-          "Choose a dense model, or run this one with --device cpu.");
-    }
-  }
-}
-
 // Half precision on the CPU is scalar code: slower and less exact than f32, so it is not offered.
 mx::Dtype compute_dtype(const std::string& name, const DeviceInfo& device) {
   if (name.empty()) {
@@ -176,7 +158,6 @@ ModelInfo Engine::load_model(
     const std::optional<Quantise>& quantise) {
   const mx::Dtype type = compute_dtype(dtype, device_);
   const auto checkpoint = open_checkpoint(path);
-  refuse_experts_on_cuda(*checkpoint->model(), path, device_);
   const Forms forms = forms_of(*checkpoint, quantise);
   check_room(loaded_bytes(*checkpoint, forms, type), "The model", "Choose a smaller one");
   ModelInfo info = take_model(atelier::load_model(*checkpoint, forms, type));
@@ -188,9 +169,10 @@ ModelInfo Engine::load_model(
 ModelInfo
 Engine::init_model(const std::string& config_json, uint64_t seed, const std::string& dtype) {
   const mx::Dtype type = compute_dtype(dtype, device_);
-  const auto model = make_model(config_json, "config");
-  refuse_experts_on_cuda(*model, "config", device_);
-  check_room(model->parameters() * uint64_t{type.size()}, "The model", "Choose a smaller one");
+  check_room(
+      make_model(config_json, "config")->parameters() * uint64_t{type.size()},
+      "The model",
+      "Choose a smaller one");
   return take_model(atelier::init_model(config_json, seed, type));
 }
 
