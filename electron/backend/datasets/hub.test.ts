@@ -7,11 +7,11 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { FetchItem } from '../../../shared/contract/datasets';
 import { Roots } from '../places';
-import { fixturePath } from '../text/testing';
+import { valuePath } from './values';
 import { parseReference } from './hub-reference';
 import { DatasetRegistry } from './registry';
 
-const bytes = readFileSync(fixturePath('datasets/snappy.parquet'));
+const bytes = readFileSync(valuePath('snappy.parquet'));
 const sha = 'c'.repeat(40);
 const forever = new AbortController().signal;
 

@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { Roots } from '../places';
-import { fixture, fixturePath } from '../text/testing';
+import { value, valuePath } from './values';
 import { DatasetRegistry } from './registry';
 
-const { rows } = fixture<{ rows: Record<string, unknown>[] }>('datasets/rows.json');
+const { rows } = value<{ rows: Record<string, unknown>[] }>('rows.json');
 let base: string;
 let registry: DatasetRegistry;
 
@@ -33,15 +33,15 @@ const jsonl = (...prompts: string[]) => prompts.map((prompt) => JSON.stringify({
 
 describe('folders', () => {
   test('that save_to_disk wrote, without splits and with', async () => {
-    const saved = await registry.add({ path: fixturePath('datasets/saved') });
+    const saved = await registry.add({ path: valuePath('saved') });
     expect(saved).toMatchObject({ rows: 10, format: 'Arrow', split: null });
     expect(await rowsOf(saved.id)).toEqual(rows);
-    const train = await registry.add({ path: fixturePath('datasets/saved_dict') });
+    const train = await registry.add({ path: valuePath('saved_dict') });
     expect(train).toMatchObject({ name: 'saved_dict (train)', rows: 7, files: 2, split: 'train' });
     expect(train.heldOut).toBe('saved-dict-test');
     expect(await rowsOf(train.id)).toEqual(rows.slice(0, 7));
     expect(await rowsOf('saved-dict-test')).toEqual(rows.slice(7));
-    expect(await registry.add({ path: fixturePath('datasets/saved_dict') })).toEqual(train);
+    expect(await registry.add({ path: valuePath('saved_dict') })).toEqual(train);
   });
 
   test('whose state names a file outside are refused', async () => {
@@ -100,7 +100,7 @@ describe('links', () => {
   test("an entry of the Hub's cache is read by its own name, or by its content", async () => {
     file('hub/blobs/e7a9', jsonl('1', '2'));
     mkdirSync(join(base, 'hub/snapshots/abc'), { recursive: true });
-    cpSync(fixturePath('datasets/zstd.parquet'), join(base, 'hub/blobs/77aa'));
+    cpSync(valuePath('zstd.parquet'), join(base, 'hub/blobs/77aa'));
     file('hub/blobs/99', 'prompt\n1');
     symlinkSync('../../blobs/e7a9', join(base, 'hub/snapshots/abc/rows'));
     symlinkSync('../../blobs/77aa', join(base, 'hub/snapshots/abc/table'));

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import jsonCases from '../../../conformance/fixtures/rewards/json-schema.json';
-import mathsCases from '../../../conformance/fixtures/rewards/math-verify.json';
-import trl from '../../../conformance/fixtures/rewards/trl.json';
+import jsonCases from './values/json-schema.json';
+import mathsCases from './values/math-verify.json';
+import trl from './values/trl.json';
 import jsonSchema from '../../../resources/rewards/json-schema';
 import length from '../../../resources/rewards/length';
 import maths from '../../../resources/rewards/maths-accuracy';

@@ -2,10 +2,10 @@ import { readFileSync, writeFileSync, mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { fixture, fixturePath } from '../../text/testing';
+import { value, valuePath } from '../values';
 import { kindOf, START, type Place, type ScannedRow } from '.';
 
-const { rows } = fixture<{ rows: Record<string, unknown>[] }>('datasets/rows.json');
+const { rows } = value<{ rows: Record<string, unknown>[] }>('rows.json');
 const folder = mkdtempSync(join(tmpdir(), 'atelier-formats-'));
 
 async function read(path: string, from: Place = START): Promise<ScannedRow[]> {
@@ -38,7 +38,7 @@ test.each([
   'lz4.arrow',
   'saved/data-00000-of-00001.arrow',
 ])('%s holds the rows that pyarrow wrote, from any row on', async (name) => {
-  const path = fixturePath(`datasets/${name}`);
+  const path = valuePath(`${name}`);
   const all = await read(path);
   expect(all.map(({ row }) => row)).toEqual(rows);
   expect(all.map(({ line }) => line)).toEqual(rows.map((_, k) => k + 1));
@@ -49,14 +49,14 @@ test.each([
 });
 
 test('values of a dictionary', async () => {
-  const all = await read(fixturePath('datasets/dictionary.arrow'));
+  const all = await read(valuePath('dictionary.arrow'));
   expect(all.map(({ row }) => row)).toEqual(['a', 'b', 'a', 'c'].map((prompt, k) => ({ prompt, n: k + 1 })));
 });
 
 test.each(['snappy.parquet', 'zstd.parquet', 'file.arrow', 'stream.arrow', 'lz4.arrow'])(
   'of %s, no cut or changed byte ends in a crash, a hang or rows without end',
   async (name) => {
-    const bytes = readFileSync(fixturePath(`datasets/${name}`));
+    const bytes = readFileSync(valuePath(`${name}`));
     for (let k = 0; k < 45; k++) {
       const bad = Buffer.from(bytes);
       const at = Math.floor((k * bytes.length) / 45);
@@ -170,7 +170,7 @@ test('columns of unequal length are named', async () => {
 });
 
 test('a file whose name says nothing is judged by its content, one with a foreign ending is not', async () => {
-  const path = file('e7a9', readFileSync(fixturePath('datasets/snappy.parquet')));
+  const path = file('e7a9', readFileSync(valuePath('snappy.parquet')));
   expect((await read(path)).length).toBe(10);
   expect((await kindOf(file('lines', '{"a": 1}\n{"a": 2}\n'), 'lines')).format.name).toBe('JSON Lines');
   const foreign = file('x.exe', '{"a": 1}\n{"a": 2}\n');
