@@ -38,7 +38,7 @@ test.each([
   'lz4.arrow',
   'saved/data-00000-of-00001.arrow',
 ])('%s holds the rows that pyarrow wrote, from any row on', async (name) => {
-  const path = valuePath(`${name}`);
+  const path = valuePath(name);
   const all = await read(path);
   expect(all.map(({ row }) => row)).toEqual(rows);
   expect(all.map(({ line }) => line)).toEqual(rows.map((_, k) => k + 1));
@@ -56,7 +56,7 @@ test('values of a dictionary', async () => {
 test.each(['snappy.parquet', 'zstd.parquet', 'file.arrow', 'stream.arrow', 'lz4.arrow'])(
   'of %s, no cut or changed byte ends in a crash, a hang or rows without end',
   async (name) => {
-    const bytes = readFileSync(valuePath(`${name}`));
+    const bytes = readFileSync(valuePath(name));
     for (let k = 0; k < 45; k++) {
       const bad = Buffer.from(bytes);
       const at = Math.floor((k * bytes.length) / 45);
