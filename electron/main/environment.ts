@@ -1,4 +1,4 @@
-/** What the backend needs of main's environment, name by name: locale, home, caches, device and folder choice. */
+/** What the backend needs of main's environment, name by name: locale, home, caches, the Hub's address and token, device, Python and folder choice. */
 const passed = [
   'HOME',
   'USER',
@@ -11,8 +11,13 @@ const passed = [
   'XDG_CACHE_HOME',
   'CUDA_VISIBLE_DEVICES',
   'LD_LIBRARY_PATH',
+  'HF_ENDPOINT',
+  'HF_HOME',
+  'HF_TOKEN',
+  'HF_TOKEN_PATH',
   'ATELIER_HOME',
   'ATELIER_DEVICE',
+  'ATELIER_PYTHON',
   'ATELIER_SQLITE_BINDING',
 ];
 

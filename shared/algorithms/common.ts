@@ -71,7 +71,6 @@ export const adapterParams = () => ({
   baseWeights: field(z.enum(BASE_WEIGHTS).default('stored'), {
     label: 'Base weights',
     help: 'How the base model is kept in memory. 8-bit needs about a quarter of the memory of 32-bit weights and changes answers little; 4-bit an eighth, and changes them more. The adapter is trained beside them (QLoRA).',
-    when: LORA,
     level: 'advanced',
     section: 'Trained weights',
     options: { stored: 'As stored', '8-bit': '8-bit', '4-bit': '4-bit' },
@@ -144,7 +143,7 @@ export const optimizerParams = (defaults: {
   }),
   optimizer: field(z.enum(['adamw', 'adamw-8bit', 'adafactor', 'muon']).default('adamw'), {
     label: 'Optimiser',
-    help: 'How a gradient becomes an update. Beside the weights AdamW keeps 8 bytes a parameter, in 8 bits 2, Adafactor almost none, Muon 4. Muon is for all parameters.',
+    help: 'How a gradient becomes an update. Beside the weights AdamW keeps 8 bytes a parameter, in 8 bits 2, Adafactor almost none, Muon 4. Muon is for all parameters; a critic, which is an adapter, then takes AdamW.',
     level: 'advanced',
     section: 'Learning',
     options: { adamw: 'AdamW', 'adamw-8bit': 'AdamW, 8-bit states', adafactor: 'Adafactor', muon: 'Muon' },

@@ -30,7 +30,6 @@ const rows = { epochs: 3, batchSize: 16, learningRate: 2e-4, maxTokens: 256, ...
 /** A tenth and more of the adapter's: 60 steps of GRPO on all parameters take the held-out reward from 0.35 to 0.95. */
 const onAll = { fullLearningRate: 3e-5 };
 
-/** Settings under which the bundled model learns within minutes, by algorithm; `npm run bench -- learn` holds them to it. */
 const ADAPTER_SETTINGS: Record<string, Record<string, unknown>> = {
   grpo: demo.params,
   gspo: { ...demo.params, minibatches: 4 },
@@ -56,6 +55,7 @@ const ADAPTER_SETTINGS: Record<string, Record<string, unknown>> = {
   distill: { ...rows, learningRate: 1e-3, maxNewTokens: 64 },
 };
 
+/** Settings under which the bundled model learns within minutes, by algorithm; `npm run bench -- learn` holds them to it. */
 export const learnsWith: Record<string, Record<string, unknown>> = Object.fromEntries(
   Object.entries(ADAPTER_SETTINGS).map(([key, settings]) => [key, { ...onAll, ...settings }]),
 );

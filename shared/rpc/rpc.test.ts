@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { Mailbox } from './adapters/mailbox';
 import { AtelierError, createClient, serve, type Handlers, type Port, type ServeOptions } from './index';
+import { decodeMessage, encodeMessage } from './codec';
 import { call, stream } from './verb';
 
 const contract = {
@@ -184,3 +185,14 @@ function later() {
   const promise = new Promise<void>((done) => (resolve = done));
   return { promise, resolve };
 }
+
+it('a typed array keeps its numbers, whatever is written later where its message lay', () => {
+  const ids = Int32Array.of(5, -1, 2 ** 31 - 1);
+  const message = encodeMessage({ ids });
+  // as what comes from a socket or a file: not at the start of its memory, and a slice of a Buffer is no copy
+  const memory = Buffer.alloc(message.byteLength + 3);
+  memory.set(message, 3);
+  const { ids: read } = decodeMessage(memory.subarray(3)) as { ids: Int32Array };
+  memory.fill(0);
+  expect(read).toEqual(ids);
+});

@@ -1,15 +1,13 @@
 import { mkdir, realpath, rm } from 'node:fs/promises';
-import { basename, dirname, join } from 'node:path';
-import { z } from 'zod';
+import { basename, join } from 'node:path';
 import type { DataKind } from '../../../shared/algorithms';
-import { Id } from '../../../shared/contract/common';
 import type { Dataset, FetchItem, HubListing, Mapping, Statistics } from '../../../shared/contract/datasets';
 import { AtelierError } from '../../../shared/rpc/errors';
 import { makeId, RegistryFile, type Roots } from '../places';
-import { readJson } from '../store';
 import type { ModelText } from '../text';
 import { clipRow } from './clip';
 import { Hub } from './hub';
+import { Entry, find, heldOutOf, knownOf, locationOf, type Known } from './known';
 import { fitsOf, resolveMapping, suggestMapping } from './mapping';
 import { dataUse, previewRow, type Preview } from './preview';
 import { RowFile } from './row-file';
@@ -18,32 +16,6 @@ import { ScanStore, type Indexed } from './scan-store';
 import { findParts, type DataPart } from './source';
 import { STATISTICS_ROWS, statisticsOf } from './statistics';
 import { endingOf, Uploads } from './uploads';
-
-const Entry = z.object({
-  id: Id,
-  name: z.string(),
-  source: z.enum(['added', 'uploaded', 'hub']),
-  path: z.string(),
-  named: z.string().optional(),
-  split: z.string().nullable().default(null),
-  reference: z.string().nullable().default(null),
-  addedAt: z.number(),
-});
-type Entry = z.infer<typeof Entry>;
-
-/** resources/datasets/index.json: what comes with the app; `<id>.jsonl` lies beside it. */
-const Bundled = z.object({
-  id: Id,
-  name: z.string(),
-  description: z.string(),
-  heldOut: Id.nullable(),
-  suggestedReward: Id.nullable(),
-});
-
-type Known = Omit<Entry, 'source'> & {
-  source: Entry['source'] | 'bundled';
-  bundled: z.infer<typeof Bundled> | null;
-};
 
 export interface DatasetOptions {
   /** The data folder: lists, uploads and what scans found are kept below it. */
@@ -288,21 +260,7 @@ export class DatasetRegistry {
   }
 
   async #known(): Promise<Known[]> {
-    const index = await readJson(join(this.options.bundled, 'index.json')).catch(() => []);
-    const shipped = z.array(Bundled).parse(index);
-    return [
-      ...(await this.#entries.read()).map((entry) => ({ ...entry, bundled: null })),
-      ...shipped.map((entry) => ({
-        id: entry.id,
-        name: entry.name,
-        source: 'bundled' as const,
-        path: join(this.options.bundled, `${entry.id}.jsonl`),
-        split: null,
-        reference: null,
-        addedAt: 0,
-        bundled: entry,
-      })),
-    ];
+    return knownOf(await this.#entries.read(), this.options.bundled);
   }
 
   async #ready(id: string): Promise<{ known: Known; all: Known[]; indexed: Indexed }> {
@@ -329,7 +287,7 @@ export class DatasetRegistry {
       path: known.path,
       split: known.split,
       reference: known.reference,
-      heldOut: known.bundled ? known.bundled.heldOut : heldOutOf(known, all),
+      heldOut: heldOutOf(known, all),
       suggestedReward: known.bundled?.suggestedReward ?? null,
       ...(known.bundled ? { description: known.bundled.description } : {}),
       addedAt: known.addedAt,
@@ -375,35 +333,6 @@ const nothing = {
   problems: { count: 0, first: [] },
   notes: [],
 };
-
-function find(all: readonly Known[], id: string): Known {
-  const known = all.find((entry) => entry.id === id);
-  if (known) return known;
-  throw new AtelierError('not_found', `There is no data set "${id}".`);
-}
-
-/** Each split from the Hub has a folder of its own. */
-const locationOf = ({
-  id,
-  path,
-  named,
-  split,
-  source,
-}: Pick<Known, 'id' | 'path' | 'named' | 'split' | 'source'>) => ({
-  id,
-  path,
-  named,
-  split: source === 'hub' ? null : split,
-});
-
-/** What lies beside a split to train on, made to measure with. */
-function heldOutOf(known: Known, all: readonly Known[]): string | null {
-  if (known.split !== 'train') return null;
-  const together = ({ source, path }: Known) => (source === 'hub' ? dirname(path) : path);
-  const beside = (name: string) =>
-    all.find((other) => together(other) === together(known) && other.split === name)?.id;
-  return beside('test') ?? beside('validation') ?? null;
-}
 
 function bare(path: string): string {
   const name = basename(path);

@@ -63,6 +63,12 @@ export async function checkConfig(
     );
   }
   if (params.method === 'full') {
+    if (params.baseWeights !== 'stored')
+      fault(
+        'params.baseWeights',
+        'All parameters are trained as they are stored: rounded weights are for an adapter.',
+        'Choose "As stored", or the adapter.',
+      );
     if (needs.scalarHead) {
       const message = `${algorithm.label} trains an adapter with a head of its own.`;
       fault('params.method', message, 'Choose the adapter.');

@@ -134,6 +134,17 @@ export async function estimateRun(
         message: `All answers of a step at once need about ${gb(costs.memory.total)}; the engine may use ${gb(availableBytes)}: some wait, and sampling takes longer than shown.`,
       });
     }
+    const uncounted = [
+      ...needs.roles.filter((role) => role === 'critic' || role === 'teacher').map((role) => `the ${role}`),
+      ...(checked.rewardModel ? ['the reward model'] : []),
+    ];
+    if (uncounted.length > 0) {
+      problems.push({
+        level: 'warning',
+        path: '',
+        message: `Memory and time shown leave out ${uncounted.join(' and ')}: the run needs more.`,
+      });
+    }
     if (needs.resample) {
       problems.push({
         level: 'warning',
