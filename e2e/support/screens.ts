@@ -72,6 +72,15 @@ export const screens: readonly ScreenCase[] = [
     shows: { full: '36 rows cannot be read' },
   },
   {
+    name: 'data, adding a file',
+    path: '/data',
+    shows: { full: 'support-mails.jsonl' },
+    act: async (page) => {
+      await page.getByRole('button', { name: 'Add file or folder…' }).click();
+      await expect(page.getByRole('button', { name: 'Add mails.jsonl' })).toBeVisible();
+    },
+  },
+  {
     name: 'rewards',
     path: '/rewards',
     shows: { full: 'Right and short', empty: 'No reward yet', error: broken },
@@ -86,6 +95,62 @@ export const screens: readonly ScreenCase[] = [
     },
   },
   { name: 'new reward', path: '/rewards/new', shows: { full: 'No problems', empty: 'No problems' } },
+  {
+    name: 'new reward, in Python',
+    path: '/rewards/new',
+    shows: { full: 'No problems' },
+    act: async (page) => {
+      await page.getByRole('radio', { name: 'Python' }).click();
+      await expect(page.getByText('It runs alone')).toBeVisible();
+    },
+  },
+  {
+    name: 'new reward, by a judge',
+    path: '/rewards/new',
+    shows: { full: 'No problems' },
+    act: async (page) => {
+      await page.getByRole('radio', { name: 'Judge' }).click();
+      await expect(page.getByRole('button', { name: 'Allow' })).toBeVisible();
+      await page.getByLabel('Key, where the address wants one').fill('a key');
+    },
+  },
+  {
+    name: 'new reward, naming it',
+    path: '/rewards/new',
+    shows: { full: 'No problems' },
+    act: async (page) => {
+      await page.getByRole('button', { name: 'Save…' }).click();
+      await expect(page.getByRole('dialog')).toBeVisible();
+    },
+  },
+  {
+    name: 'algorithms',
+    path: '/algorithms',
+    shows: { full: 'GRPO with a floor', empty: 'None yet', error: broken },
+  },
+  {
+    name: 'algorithm of the app',
+    path: '/algorithms/grpo',
+    shows: { full: 'Copy and edit', error: broken },
+  },
+  {
+    name: 'algorithm of one’s own',
+    path: '/algorithms/grpo-with-a-floor',
+    shows: { full: 'Ready to run', empty: 'There is no such algorithm', error: broken },
+  },
+  {
+    name: 'algorithm with a mistake',
+    path: '/algorithms/grpo-with-a-floor',
+    shows: { full: 'Ready to run' },
+    act: async (page) => {
+      await page.getByRole('textbox', { name: 'Code of the algorithm' }).click();
+      await page.keyboard.press('ControlOrMeta+a');
+      await page.keyboard.insertText('export const lenght = 1;');
+      await expect(page.getByText('1 problem')).toBeVisible();
+      await expect(page.getByRole('button', { name: 'Discard changes' })).toBeVisible();
+    },
+  },
+  { name: 'new algorithm', path: '/algorithms/new?from=ppo', shows: { full: 'Ready to run' } },
   {
     name: 'new run',
     path: '/new',
@@ -117,7 +182,39 @@ export const screens: readonly ScreenCase[] = [
       await expect(page.getByText('Answers sampled')).toBeHidden();
     },
   },
+  {
+    name: 'new run with a critic, all settings',
+    path: '/new',
+    shows: { full: 'Answers sampled' },
+    act: async (page) => {
+      await page.getByRole('radio', { name: /^PPO/ }).click();
+      await page.getByRole('radio', { name: 'Advanced' }).click();
+      await expect(page.getByLabel('Learning rate of the critic')).toBeVisible();
+      await page.getByRole('button', { name: 'Add a reward' }).click();
+      await expect(page.getByText('Choose a reward, or remove this place.').first()).toBeVisible();
+    },
+  },
+  {
+    name: 'new run with a teacher',
+    path: '/new',
+    shows: { full: 'Answers sampled' },
+    act: async (page) => {
+      await page.getByRole('radio', { name: /^Distillation/ }).click();
+      await page.getByLabel('Teacher').click();
+      await expect(page.getByRole('option', { name: /the model as it is/ }).first()).toBeVisible();
+    },
+  },
+  {
+    name: 'new run as YAML',
+    path: '/new',
+    shows: { full: 'Answers sampled' },
+    act: async (page) => {
+      await page.getByRole('radio', { name: 'YAML' }).click();
+      await expect(page.getByText('does the same')).toBeVisible();
+    },
+  },
   { name: 'runs', path: '/runs', shows: { full: 'Right and short', empty: 'No run yet', error: broken } },
+  { name: 'runs, none found', path: '/runs?q=nothing', shows: { full: 'No run matches' } },
   {
     name: 'run, live',
     path: '/runs/carry-again',
@@ -214,6 +311,16 @@ export const screens: readonly ScreenCase[] = [
     act: async (page) => {
       await page.getByRole('button', { name: 'Export adapter' }).click();
       await expect(page.getByText('Written, read back and verified')).toBeVisible();
+    },
+  },
+  {
+    name: 'export of a whole model',
+    path: '/export',
+    shows: { full: 'Exported before' },
+    act: async (page) => {
+      await page.getByRole('radio', { name: 'GGUF' }).click();
+      await page.getByLabel('Numbers').click();
+      await expect(page.getByRole('option', { name: /q8_0/ })).toBeVisible();
     },
   },
   {

@@ -5,7 +5,7 @@ import type { Row } from './row';
 import { workedBothWays } from './sums';
 
 const titles: Record<Skill, { name: string; about: string }> = {
-  sums: { name: 'Sums', about: 'Sums of two numbers of two or three digits. Each needs at least one carry.' },
+  sums: { name: 'Sums', about: 'Sums of two numbers of two or three digits, with a carry.' },
   decimals: {
     name: 'Decimals',
     about: 'Which of two decimals is larger? The one with fewer figures is, in each row.',
@@ -48,7 +48,7 @@ function skillFiles(skill: Skill): DatasetFile[] {
     {
       id: `${skill}-worked`,
       name: `${name}, worked`,
-      description: `${about} With the right working, to be learnt by SFT.`,
+      description: `${about} With the right working, for SFT.`,
       heldOut: null,
       suggestedReward: null,
       rows: worked.map(({ prompt, completion }) => ({ prompt, completion })),

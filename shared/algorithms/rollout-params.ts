@@ -26,7 +26,10 @@ export const rolloutParams = (defaults: { prompts?: number; groupSize: number; l
   ),
   groupSize: field(z.int().min(defaults.leastInGroup).max(128).default(defaults.groupSize), {
     label: 'Answers per prompt',
-    help: 'Answers to the same prompt are compared with each other. At least 4; 8 and more find rare successes.',
+    help:
+      defaults.leastInGroup > 1
+        ? 'Answers to the same prompt are compared with each other. At least 4; 8 and more find rare successes.'
+        : 'Each answer is credited by itself, so that one is enough; more prompts teach more than more answers to each.',
     level: 'simple',
     section: 'Rollouts',
     step: 1,

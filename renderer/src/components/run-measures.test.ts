@@ -21,7 +21,7 @@ test('held-out rows: measure, unit and change', () => {
     label: 'Pairs told apart',
     before: '50.0',
     after: '100.0\u00a0%',
-    change: '+50.0',
+    change: '+50.0\u00a0pp',
   });
   expect(heldOutOf(run('sft', 'train/nll', 1, 0.4, 0.1))).toMatchObject({
     label: 'Loss per token',

@@ -54,7 +54,9 @@ export function comparison(info: Pick<MetricInfo, 'unit'>, before: number | null
     change:
       before === null || after === null
         ? ''
-        : formatSigned((after - before) * (share ? 100 : 1), share ? 1 : 3),
+        : share
+          ? `${formatSigned((after - before) * 100, 1)}\u00a0pp`
+          : formatSigned(after - before, 3),
   };
 }
 

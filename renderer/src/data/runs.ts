@@ -110,11 +110,12 @@ export function useRenameRun(id: string) {
   });
 }
 
-export function useCheckpoints(id: string | undefined) {
+/** Those that are still there; `made`: how many the run has made so far, of which older ones are deleted. */
+export function useCheckpoints(id: string, made: number) {
   const client = useClient();
   return useQuery({
-    queryKey: ['runs', 'checkpoints', id],
-    queryFn: ({ signal }) => client.runs.checkpoints({ id: id! }, { signal }),
-    enabled: id !== undefined,
+    queryKey: ['runs', 'checkpoints', id, made],
+    queryFn: ({ signal }) => client.runs.checkpoints({ id }, { signal }),
+    placeholderData: keepPreviousData,
   });
 }

@@ -19,6 +19,8 @@ const words = {
   datasets: { title: 'Add data', looksLike: ['dataset'], what: 'a data file, or a folder of them' },
 } as const;
 
+const LOOKS = { model: 'model', gguf: 'GGUF', dataset: 'data' } as const;
+
 /** Adds a model or data set by its place: the desktop's own dialog, or the folders the web host lets be seen. */
 export function AddPath({ kind, open, onClose }: { kind: Kind; open: boolean; onClose: () => void }) {
   const add = useAdd(kind);
@@ -166,7 +168,9 @@ function Browser({ kind, busy, onChoose }: { kind: Kind; busy: boolean; onChoose
       )}
       {kind === 'models' && (
         <div style={{ marginTop: 12 }}>
-          <Notice level="info">Folders that hold config.json and weights are marked “model”.</Notice>
+          <Notice level="info">
+            Folders that hold config.json and weights are marked “model”; others can be opened.
+          </Notice>
         </div>
       )}
     </>
@@ -198,7 +202,7 @@ function Entry({
           <Icon aria-hidden /> <span className={styles.name}>{entry.name}</span>
         </span>
       )}
-      {entry.looksLike !== null && <Tag tone={usable ? 'accent' : 'quiet'}>{entry.looksLike}</Tag>}
+      {usable && <Tag tone="accent">{LOOKS[entry.looksLike!]}</Tag>}
       <span className={styles.bytes}>{entry.bytes === null ? '' : formatBytes(entry.bytes)}</span>
       {usable && (
         <Button busy={busy} onClick={onChoose} aria-label={`Add ${entry.name}`}>

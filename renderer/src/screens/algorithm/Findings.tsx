@@ -22,7 +22,16 @@ export function Findings({
 }) {
   if (check.isError)
     return <ErrorState compact what="The code cannot be checked." error={asFailure(check.error)} />;
-  if (check.data === undefined) return <Skeleton height={120} />;
+  if (check.data === undefined) {
+    return (
+      <div className={styles.findings}>
+        <p className={styles.note} role="status">
+          Checking types, then one batch of made-up numbers…
+        </p>
+        <Skeleton height={120} />
+      </div>
+    );
+  }
   const { problems, types, info, trial } = check.data;
   return (
     <div className={styles.findings} role="status" aria-live="polite" aria-busy={pending}>

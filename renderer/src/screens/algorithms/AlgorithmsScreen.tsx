@@ -1,42 +1,31 @@
 import { Link } from '@tanstack/react-router';
 import { Plus } from 'lucide-react';
+import type { About } from '../../../../shared/algorithms';
 import { buttonClass } from '../../components/Button';
-import { Screen } from '../../components/Screen';
+import { formatCount } from '../../components/format';
+import { Note } from '../../components/Note';
+import { Screen, Section } from '../../components/Screen';
 import { ErrorState, SkeletonRows } from '../../components/States';
 import { Table } from '../../components/Table';
 import { Tag } from '../../components/Tag';
-import { builtIn, useAlgorithms } from '../../data/algorithms';
+import { Time } from '../../components/Time';
+import { builtIn, useAlgorithms, type OwnAlgorithm } from '../../data/algorithms';
 import { asFailure } from '../../data/failure';
 import styles from './AlgorithmsScreen.module.css';
 
-const LEARNS: Record<string, string> = {
+const LEARNS: Record<About['data'], string> = {
   rollouts: 'rewards',
   examples: 'answers',
   rated: 'rated answers',
   pairs: 'pairs',
 };
 
-/** The app's algorithms, to be read and copied, and the user's own. */
+const learnsFrom = ({ data, taught }: Pick<About, 'data' | 'taught'>) =>
+  taught === true ? 'a teacher' : LEARNS[data];
+
+/** The user's own algorithms, and those of the app, to be read and copied. */
 export function AlgorithmsScreen() {
   const own = useAlgorithms();
-  const rows = [
-    ...(own.data ?? []).map(({ key, name, info, problems }) => ({
-      key,
-      label: name,
-      help: info?.help ?? problems[0]?.message ?? '',
-      own: true,
-      learns: info === null ? null : LEARNS[info.data]!,
-      settings: info?.fields.length ?? null,
-    })),
-    ...builtIn.map(({ key, label, help, data, fields }) => ({
-      key,
-      label,
-      help,
-      own: false,
-      learns: LEARNS[data]!,
-      settings: fields.length,
-    })),
-  ];
   return (
     <Screen
       title="Algorithms"
@@ -47,62 +36,121 @@ export function AlgorithmsScreen() {
         </Link>
       }
     >
-      {own.isError && own.data === undefined ? (
-        <ErrorState
-          what="Your algorithms cannot be listed."
-          error={asFailure(own.error)}
-          onRetry={own.refetch}
-        />
-      ) : own.data === undefined ? (
-        <SkeletonRows rows={6} label="Loading algorithms" />
-      ) : (
-        <Table
-          label="Algorithms"
-          rows={rows}
-          rowKey={(row) => row.key}
-          columns={[
-            {
-              key: 'name',
-              header: 'Algorithm',
-              cell: (row) => (
-                <>
-                  <Link to="/algorithms/$key" params={{ key: row.key }} className={styles.name}>
-                    {row.label}
-                  </Link>{' '}
-                  {!row.own && <Tag>built in</Tag>}
-                  {row.own && row.learns === null && <Tag tone="warning">has mistakes</Tag>}
-                  <div className={styles.help}>{row.help}</div>
-                </>
-              ),
-            },
-            { key: 'learns', header: 'Learns from', width: 130, cell: (row) => row.learns ?? '' },
-            {
-              key: 'settings',
-              header: 'Settings',
-              numeric: true,
-              width: 90,
-              cell: (row) => row.settings ?? '',
-            },
-            {
-              key: 'copy',
-              header: '',
-              width: 130,
-              cell: (row) =>
-                row.own ? null : (
-                  <Link
-                    to="/algorithms/$key"
-                    params={{ key: 'new' }}
-                    search={{ from: row.key }}
-                    className="link"
-                    aria-label={`Copy and edit ${row.label}`}
-                  >
-                    Copy and edit
-                  </Link>
-                ),
-            },
-          ]}
-        />
-      )}
+      <Section title="Your own">
+        {own.isError && own.data === undefined ? (
+          <ErrorState
+            what="Your algorithms cannot be listed."
+            error={asFailure(own.error)}
+            onRetry={own.refetch}
+          />
+        ) : own.data === undefined ? (
+          <SkeletonRows rows={1} label="Loading algorithms" />
+        ) : own.data.length === 0 ? (
+          <p className={styles.none}>
+            None yet. Copy one of those below and change it: it is checked and tried on one batch as you type,
+            and New run offers it beside them.
+          </p>
+        ) : (
+          <Own algorithms={own.data} />
+        )}
+      </Section>
+      <Section title="Built in">
+        <BuiltIn />
+      </Section>
     </Screen>
+  );
+}
+
+function Own({ algorithms }: { algorithms: readonly OwnAlgorithm[] }) {
+  return (
+    <Table
+      label="Your own algorithms"
+      rows={algorithms}
+      rowKey={(row) => row.key}
+      columns={[
+        {
+          key: 'name',
+          header: 'Algorithm',
+          cell: ({ key, name, info, problems }) => (
+            <>
+              <Link to="/algorithms/$key" params={{ key }} className={styles.name}>
+                {name}
+              </Link>{' '}
+              {info === null && <Tag tone="warning">has mistakes</Tag>}
+              <Note text={info?.help ?? problems[0]?.message ?? ''} />
+            </>
+          ),
+        },
+        {
+          key: 'learns',
+          header: 'Learns from',
+          width: 130,
+          cell: ({ info }) => info && learnsFrom(info),
+        },
+        {
+          key: 'settings',
+          header: 'Settings',
+          numeric: true,
+          width: 84,
+          cell: ({ info }) => formatCount(info?.fields.length),
+        },
+        {
+          key: 'at',
+          header: 'Changed',
+          numeric: true,
+          width: 130,
+          cell: ({ updatedAt }) => <Time at={updatedAt} />,
+        },
+      ]}
+    />
+  );
+}
+
+function BuiltIn() {
+  return (
+    <Table
+      label="Built-in algorithms"
+      rows={builtIn}
+      rowKey={(row) => row.key}
+      columns={[
+        {
+          key: 'name',
+          header: 'Algorithm',
+          cell: ({ key, label, help }) => (
+            <>
+              <Link to="/algorithms/$key" params={{ key }} className={styles.name}>
+                {label}
+              </Link>
+              <Note text={help} />
+            </>
+          ),
+        },
+        { key: 'learns', header: 'Learns from', width: 130, cell: learnsFrom },
+        {
+          key: 'settings',
+          header: 'Settings',
+          numeric: true,
+          width: 84,
+          cell: ({ fields }) => formatCount(fields.length),
+        },
+        {
+          key: 'copy',
+          header: <span className="visually-hidden">Copy</span>,
+          numeric: true,
+          width: 130,
+          cell: ({ key, label }) => (
+            <Link
+              to="/algorithms/$key"
+              params={{ key: 'new' }}
+              search={{ from: key }}
+              className="link"
+              aria-label={`Copy and edit ${label}`}
+            >
+              Copy and edit
+            </Link>
+          ),
+        },
+      ]}
+    />
   );
 }

@@ -4,6 +4,7 @@ import { useRef, useState, type DragEvent } from 'react';
 import { Button } from '../../components/Button';
 import { formatBytes, formatCount, formatPercent } from '../../components/format';
 import { Notice } from '../../components/Notice';
+import { Note } from '../../components/Note';
 import { ListPicture } from '../../components/Pictures';
 import { Progress } from '../../components/Progress';
 import { Screen } from '../../components/Screen';
@@ -133,7 +134,7 @@ export function DataScreen() {
                     </Link>{' '}
                     {dataset.source === 'bundled' && <Tag>bundled</Tag>}
                     {(dataset.reason ?? dataset.description) !== undefined && (
-                      <div className={styles.note}>{dataset.reason ?? dataset.description}</div>
+                      <Note text={(dataset.reason ?? dataset.description)!} />
                     )}
                   </>
                 ),
@@ -145,7 +146,13 @@ export function DataScreen() {
                 cell: (dataset) => <Status {...datasetStates[dataset.state]} small />,
               },
               { key: 'type', header: 'Kind', width: 150, cell: (dataset) => typeNames[dataset.type] },
-              { key: 'format', header: 'Format', width: 96, cell: (dataset) => dataset.format || '–' },
+              {
+                key: 'format',
+                header: 'Format',
+                width: 96,
+                spare: true,
+                cell: (dataset) => dataset.format || '–',
+              },
               {
                 key: 'rows',
                 header: 'Rows',
@@ -184,6 +191,7 @@ export function DataScreen() {
                 header: 'Added',
                 numeric: true,
                 width: 104,
+                spare: true,
                 cell: (dataset) => (dataset.source === 'bundled' ? '–' : <Time at={dataset.addedAt} />),
               },
             ]}

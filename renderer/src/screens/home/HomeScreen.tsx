@@ -15,6 +15,7 @@ export function HomeScreen() {
   const runs = useRuns();
   return (
     <Screen
+      wide
       title="Home"
       actions={
         <Link to="/new" className={buttonClass('primary')}>

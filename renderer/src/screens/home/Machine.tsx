@@ -11,6 +11,10 @@ const states = {
   failed: { tone: 'bad', label: '' },
 } as const;
 
+/** Versions and folders are for Settings, unless something is wrong with them. */
+const matters = ({ id, state }: { id: string; state: string }) =>
+  state !== 'ok' || ['engine', 'memory', 'disk'].includes(id);
+
 /** What this machine is and whether it can train, as the backend measured it. */
 export function Machine() {
   const checks = useChecks();
@@ -28,7 +32,7 @@ export function Machine() {
           <Skeleton height={140} />
         ) : (
           <ul className={styles.checks}>
-            {checks.data.map((check) => (
+            {checks.data.filter(matters).map((check) => (
               <li key={check.id}>
                 <Status {...states[check.state]} />
                 <div>

@@ -1,4 +1,5 @@
 import { Link } from '@tanstack/react-router';
+import { algorithmByKey } from '../../../../shared/algorithms';
 import { unknown } from '../../components/format';
 import { headlineOf, heldOutOf } from '../../components/run-measures';
 import { statusWords } from '../../components/run-words';
@@ -20,9 +21,15 @@ export function RecentRuns({ runs }: { runs: readonly RunSummary[] }) {
           key: 'name',
           header: 'Run',
           cell: (run) => (
-            <Link to="/runs/$id" params={{ id: run.id }} style={{ fontWeight: 500 }}>
-              {run.name}
-            </Link>
+            <>
+              <Link to="/runs/$id" params={{ id: run.id }} className={styles.name} title={run.name}>
+                {run.name}
+              </Link>
+              <div className={styles.quiet}>
+                {algorithmByKey(run.algorithm)?.label ?? run.algorithm}, {run.modelName},{' '}
+                <Time at={run.createdAt} />
+              </div>
+            </>
           ),
         },
         { key: 'status', header: 'Status', cell: (run) => <Status {...statusWords[run.status]} small /> },
@@ -43,7 +50,14 @@ export function RecentRuns({ runs }: { runs: readonly RunSummary[] }) {
           key: 'value',
           header: 'Last',
           numeric: true,
-          cell: (run) => <span title={headlineOf(run).label}>{headlineOf(run).text}</span>,
+          cell: (run) => (
+            <>
+              {headlineOf(run).text}
+              <div className={styles.quiet} title={headlineOf(run).label}>
+                {headlineOf(run).label}
+              </div>
+            </>
+          ),
         },
         {
           key: 'held-out',
@@ -58,12 +72,11 @@ export function RecentRuns({ runs }: { runs: readonly RunSummary[] }) {
             );
           },
         },
-        { key: 'at', header: 'Started', numeric: true, cell: (run) => <Time at={run.createdAt} /> },
         {
           key: 'next',
           header: <span className="visually-hidden">What next</span>,
           numeric: true,
-          width: 110,
+          width: 104,
           cell: (run) =>
             run.status === 'completed' || run.status === 'stopped' ? (
               <span className={styles.next}>

@@ -6,6 +6,7 @@ import { NumberInput } from '../../components/Input';
 import { Section } from '../../components/Screen';
 import { Select } from '../../components/Select';
 import { SettingField } from '../../components/SettingField';
+import { Ticked } from '../../components/Ticked';
 import { rewardSetting } from '../../components/reward-setting';
 import { noReward, type ChosenReward, type Resolved } from './draft';
 import { fieldProps, type PartProps } from './problems';
@@ -84,7 +85,7 @@ function Row({
       <div className={styles.row}>
         <Field
           label={single ? 'Reward' : `Reward ${at + 1}`}
-          help={reward?.description}
+          help={reward?.description && <Ticked text={reward.description} />}
           {...fieldProps(problemAt, path)}
         >
           {(ids) => (

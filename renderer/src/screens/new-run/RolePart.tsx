@@ -1,4 +1,3 @@
-import { Link } from '@tanstack/react-router';
 import { Field } from '../../components/Field';
 import { Section } from '../../components/Screen';
 import { Select } from '../../components/Select';
@@ -60,14 +59,7 @@ export function RolePart(props: PartProps) {
     );
   }
   return (
-    <Section
-      title="Reward model"
-      actions={
-        <Link to="/runs" className="link">
-          Runs
-        </Link>
-      }
-    >
+    <Section title="Reward model">
       <Field
         label="Reward model"
         help="Its score of each answer is added to the rewards. A run of the algorithm Reward model makes one from pairs."

@@ -95,20 +95,28 @@ export function Bench({
     <section className={styles.bench} aria-label="Test on real samples">
       <div className={styles.controls}>
         <div className={styles.choices}>
-          <Select
-            label="Model"
-            value={modelId}
-            placeholder="Model"
-            options={usableModels.map((each) => ({ value: each.id, label: each.name }))}
-            onChange={setModel}
-          />
-          <Select
-            label="Data"
-            value={data?.id ?? null}
-            placeholder="Data"
-            options={usableData.map((each) => ({ value: each.id, label: each.name }))}
-            onChange={setDataset}
-          />
+          <Field label="Model">
+            {(ids) => (
+              <Select
+                {...ids}
+                value={modelId}
+                placeholder="Model"
+                options={usableModels.map((each) => ({ value: each.id, label: each.name }))}
+                onChange={setModel}
+              />
+            )}
+          </Field>
+          <Field label="Data">
+            {(ids) => (
+              <Select
+                {...ids}
+                value={data?.id ?? null}
+                placeholder="Data"
+                options={usableData.map((each) => ({ value: each.id, label: each.name }))}
+                onChange={setDataset}
+              />
+            )}
+          </Field>
         </div>
         <div className={styles.counts}>
           <Field label="Prompts">

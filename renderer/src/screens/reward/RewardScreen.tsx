@@ -12,6 +12,7 @@ import { Screen } from '../../components/Screen';
 import { Segmented } from '../../components/Segmented';
 import { ErrorState } from '../../components/States';
 import { Tag } from '../../components/Tag';
+import { Ticked } from '../../components/Ticked';
 import { useStored } from '../../data/draft';
 import { asFailure } from '../../data/failure';
 import { useRemove, useRewards, type Reward } from '../../data/library';
@@ -127,8 +128,14 @@ function Editor({
       }
       meta={
         <>
-          <span>{saved?.description ?? about[language]}</span>
-          {saved !== null && <code title={saved.hash}>{saved.hash.slice(0, 8)}</code>}
+          <span title={saved?.description}>
+            <Ticked text={saved?.description ?? about[language]} />
+          </span>
+          {saved !== null && (
+            <span title={`sha-256 of the code: ${saved.hash}`}>
+              version <code>{saved.hash.slice(0, 8)}</code>
+            </span>
+          )}
         </>
       }
       actions={

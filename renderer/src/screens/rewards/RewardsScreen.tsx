@@ -4,12 +4,15 @@ import { buttonClass } from '../../components/Button';
 import { unknown } from '../../components/format';
 import { Screen } from '../../components/Screen';
 import { EmptyState, ErrorState, SkeletonRows } from '../../components/States';
+import { Note } from '../../components/Note';
 import { ListPicture } from '../../components/Pictures';
 import { Table } from '../../components/Table';
 import { Tag } from '../../components/Tag';
 import { Time } from '../../components/Time';
 import { asFailure } from '../../data/failure';
 import { useRewards } from '../../data/library';
+
+const LANGUAGES = { typescript: 'TypeScript', python: 'Python', judge: 'Judge' } as const;
 
 export function RewardsScreen() {
   const rewards = useRewards();
@@ -48,12 +51,15 @@ export function RewardsScreen() {
                     {reward.name}
                   </Link>{' '}
                   {reward.source === 'bundled' && <Tag>bundled</Tag>}
-                  {reward.language !== 'typescript' && <Tag>{reward.language}</Tag>}
-                  {reward.description !== undefined && (
-                    <div style={{ color: 'var(--n11)' }}>{reward.description}</div>
-                  )}
+                  {reward.description !== undefined && <Note text={reward.description} />}
                 </>
               ),
+            },
+            {
+              key: 'language',
+              header: 'Written in',
+              width: 110,
+              cell: (reward) => LANGUAGES[reward.language],
             },
             {
               key: 'lines',
@@ -66,6 +72,7 @@ export function RewardsScreen() {
               key: 'hash',
               header: 'Version',
               width: 110,
+              spare: true,
               cell: (reward) => <code title={reward.hash}>{reward.hash.slice(0, 8)}</code>,
             },
             {

@@ -4,14 +4,11 @@ import { EmptyState, ErrorState, SkeletonRows } from '../../components/States';
 import { Table } from '../../components/Table';
 import { Time } from '../../components/Time';
 import { asFailure } from '../../data/failure';
-import type { RunView } from '../../data/run-store';
-import { useCheckpoints, type Run } from '../../data/runs';
-import { useEffect } from 'react';
+import type { useCheckpoints, Run } from '../../data/runs';
 
-export function Checkpoints({ run, view }: { run: Run; view: RunView }) {
-  const query = useCheckpoints(run.id);
-  const { refetch } = query;
-  useEffect(() => void refetch(), [view.checkpoints.length, refetch]);
+type CheckpointRow = NonNullable<ReturnType<typeof useCheckpoints>['data']>[number];
+
+export function Checkpoints({ run, query }: { run: Run; query: ReturnType<typeof useCheckpoints> }) {
   if (query.isError)
     return (
       <ErrorState
@@ -29,6 +26,7 @@ export function Checkpoints({ run, view }: { run: Run; view: RunView }) {
       </EmptyState>
     );
   }
+  const rewarded = query.data.some(({ reward }) => reward !== null);
   return (
     <Table
       label="Checkpoints"
@@ -36,13 +34,17 @@ export function Checkpoints({ run, view }: { run: Run; view: RunView }) {
       rowKey={(row) => row.step}
       columns={[
         { key: 'step', header: 'After step', numeric: true, width: 90, cell: (row) => row.step },
-        {
-          key: 'reward',
-          header: 'Reward then',
-          numeric: true,
-          width: 110,
-          cell: (row) => formatFixed(row.reward, 3),
-        },
+        ...(rewarded
+          ? [
+              {
+                key: 'reward',
+                header: 'Reward then',
+                numeric: true,
+                width: 110,
+                cell: (row: CheckpointRow) => formatFixed(row.reward, 3),
+              },
+            ]
+          : []),
         { key: 'bytes', header: 'Size', numeric: true, width: 90, cell: (row) => formatBytes(row.bytes) },
         { key: 'at', header: 'Saved', cell: (row) => <Time at={row.at} /> },
         {

@@ -18,7 +18,11 @@ export function ConfigTab({ run }: { run: Run }) {
       <div>
         <Section
           title="Configuration"
-          hint="As YAML that the command line’s `run` takes"
+          hint={
+            <>
+              As YAML that the command line’s <code>run</code> takes
+            </>
+          }
           actions={
             <Link to="/new" search={{ from: run.id }} className={buttonClass()}>
               New run from this

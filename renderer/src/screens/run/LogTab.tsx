@@ -14,7 +14,7 @@ const levels = {
 export function LogTab({ view }: { view: RunView }) {
   if (view.events.length === 0) {
     return (
-      <EmptyState compact title="Nothing to tell yet">
+      <EmptyState compact title="Nothing to tell">
         Warnings with their remedy, pauses, checkpoints that failed and the like are listed here, and marked
         on the curves.
       </EmptyState>

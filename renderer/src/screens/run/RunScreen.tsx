@@ -10,7 +10,7 @@ import { Status } from '../../components/Status';
 import { TabPanel, Tabs } from '../../components/Tabs';
 import { Time } from '../../components/Time';
 import { asFailure } from '../../data/failure';
-import { useRun, useRunFollow } from '../../data/runs';
+import { useCheckpoints, useRun, useRunFollow } from '../../data/runs';
 import { Checkpoints } from './Checkpoints';
 import { ConfigTab } from './ConfigTab';
 import { LogTab } from './LogTab';
@@ -24,6 +24,7 @@ export function RunScreen({ id, search }: { id: string; search: RunSearch }) {
   const navigate = useNavigate();
   const query = useRun(id);
   const { store, view } = useRunFollow(id);
+  const checkpoints = useCheckpoints(id, view.checkpoints.length);
   const set: SetSearch = useCallback(
     (change) =>
       void navigate({
@@ -99,7 +100,7 @@ export function RunScreen({ id, search }: { id: string; search: RunSearch }) {
             {
               value: 'checkpoints',
               label: 'Checkpoints',
-              ...(view.checkpoints.length > 0 ? { count: formatCount(view.checkpoints.length) } : {}),
+              ...(checkpoints.data?.length ? { count: formatCount(checkpoints.data.length) } : {}),
             },
             { value: 'config', label: 'Configuration' },
           ]}
@@ -120,7 +121,7 @@ export function RunScreen({ id, search }: { id: string; search: RunSearch }) {
         )}
         {tab === 'rollouts' && <Rollouts run={run} status={status} view={view} search={search} set={set} />}
         {tab === 'log' && <LogTab view={view} />}
-        {tab === 'checkpoints' && <Checkpoints run={run} view={view} />}
+        {tab === 'checkpoints' && <Checkpoints run={run} query={checkpoints} />}
         {tab === 'config' && <ConfigTab run={run} />}
       </TabPanel>
     </Screen>
