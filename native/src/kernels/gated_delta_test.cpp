@@ -2,6 +2,7 @@
 #include "kernels/gated_delta.h"
 #include "kernels/short_conv.h"
 #include "testing/fixtures.h"
+#include "testing/on_cpu.h"
 
 #include <doctest/doctest.h>
 
@@ -75,7 +76,9 @@ const Shape shapes[] = {
 
 }  // namespace
 
-TEST_CASE("gated delta: kernel and twin compute the equation, with and without a state before") {
+TEST_CASE_FIXTURE(
+    testing::OnCpu,
+    "gated delta: kernel and twin compute the equation, with and without a state before") {
   for (const Shape& s : shapes) {
     for (const bool state : {false, true}) {
       CAPTURE(s.L);
@@ -91,7 +94,7 @@ TEST_CASE("gated delta: kernel and twin compute the equation, with and without a
   }
 }
 
-TEST_CASE("gated delta: gradients of kernel and twin are the equation's") {
+TEST_CASE_FIXTURE(testing::OnCpu, "gated delta: gradients of kernel and twin are the equation's") {
   for (const Shape& s : shapes) {
     CAPTURE(s.L);
     CAPTURE(s.channels);
@@ -107,7 +110,9 @@ TEST_CASE("gated delta: gradients of kernel and twin are the equation's") {
   }
 }
 
-TEST_CASE("gated delta: decays that forget at once stay finite, forwards and backwards") {
+TEST_CASE_FIXTURE(
+    testing::OnCpu,
+    "gated delta: decays that forget at once stay finite, forwards and backwards") {
   for (const bool channels : {false, true}) {
     DeltaInput in = input({1, 70, 1, 2, 8, 8, channels}, true, 500);
     const DeltaOutput expected = by_position(in);
@@ -120,7 +125,9 @@ TEST_CASE("gated delta: decays that forget at once stay finite, forwards and bac
   }
 }
 
-TEST_CASE("short convolution: the kernel's values and gradients are its twin's") {
+TEST_CASE_FIXTURE(
+    testing::OnCpu,
+    "short convolution: the kernel's values and gradients are its twin's") {
   for (const int C : {1, 16, 40}) {
     const mx::array x = draw({3, 3 + 9, C}, 1), w = draw({C, 4}, 2), g = draw({3, 9, C}, 3);
     auto run = [&](mx::array (*conv)(const mx::array&, const mx::array&)) {

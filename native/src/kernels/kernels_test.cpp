@@ -8,6 +8,7 @@
 #include "kernels/rms_norm.h"
 #include "kernels/swiglu.h"
 #include "testing/fixtures.h"
+#include "testing/on_cpu.h"
 
 #include <doctest/doctest.h>
 
@@ -53,7 +54,7 @@ void check_twins(
 
 }  // namespace
 
-TEST_CASE("rms_norm: kernel and twin") {
+TEST_CASE_FIXTURE(testing::OnCpu, "rms_norm: kernel and twin") {
   for (int D : {5, 32, 160, 576}) {
     CAPTURE(D);
     const float eps = 1e-5f;
@@ -71,7 +72,9 @@ TEST_CASE("rms_norm: kernel and twin") {
   check_twins(through(rms_norm_cpu), through(rms_norm_plain), {x});
 }
 
-TEST_CASE("swiglu and geglu: kernel and twin, also where the gate is large") {
+TEST_CASE_FIXTURE(
+    testing::OnCpu,
+    "swiglu and geglu: kernel and twin, also where the gate is large") {
   using Gated = mx::array (*)(const mx::array&);
   for (const auto& [cpu, plain] :
        {std::pair<Gated, Gated>{swiglu_cpu, swiglu_plain}, {geglu_cpu, geglu_plain}}) {
@@ -86,7 +89,9 @@ TEST_CASE("swiglu and geglu: kernel and twin, also where the gate is large") {
   }
 }
 
-TEST_CASE("expert_product: kernel and twin, with experts that no row goes to") {
+TEST_CASE_FIXTURE(
+    testing::OnCpu,
+    "expert_product: kernel and twin, with experts that no row goes to") {
   for (auto [rows, in, out] : {std::tuple{1, 8, 24}, {7, 20, 5}, {300, 96, 130}}) {
     CAPTURE(rows);
     std::vector<int32_t> expert;
@@ -105,7 +110,9 @@ TEST_CASE("expert_product: kernel and twin, with experts that no row goes to") {
   }
 }
 
-TEST_CASE("split_heads: kernel and twin, with and without norms, shared and own angles") {
+TEST_CASE_FIXTURE(
+    testing::OnCpu,
+    "split_heads: kernel and twin, with and without norms, shared and own angles") {
   for (int E : {16, 20, 64}) {
     for (int B : {1, 3}) {
       CAPTURE(E);
@@ -135,7 +142,7 @@ TEST_CASE("split_heads: kernel and twin, with and without norms, shared and own 
   }
 }
 
-TEST_CASE("product: kernel and twin, few rows and many") {
+TEST_CASE_FIXTURE(testing::OnCpu, "product: kernel and twin, few rows and many") {
   for (auto [N, I, O] :
        {std::tuple{1, 40, 70},
         {5, 16, 3},
@@ -157,7 +164,9 @@ TEST_CASE("product: kernel and twin, few rows and many") {
       {noise({4, 8, 11}, 23)});
 }
 
-TEST_CASE("attention: kernel and twin, square, behind a cache, with late rows and windows") {
+TEST_CASE_FIXTURE(
+    testing::OnCpu,
+    "attention: kernel and twin, square, behind a cache, with late rows and windows") {
   for (const std::vector<int32_t>& start :
        {std::vector<int32_t>{}, std::vector<int32_t>{0, 3, 9}}) {
     for (auto [L, S, window] :
@@ -180,7 +189,9 @@ TEST_CASE("attention: kernel and twin, square, behind a cache, with late rows an
   }
 }
 
-TEST_CASE("attention within a window is attention behind the mask that says so") {
+TEST_CASE_FIXTURE(
+    testing::OnCpu,
+    "attention within a window is attention behind the mask that says so") {
   const int L = 9, S = 15, window = 4;
   const mx::array q = noise({2, 4, L, 16}, 11), k = noise({2, 2, S, 16}, 12),
                   v = noise({2, 2, S, 16}, 13);
@@ -196,7 +207,7 @@ TEST_CASE("attention within a window is attention behind the mask that says so")
   CHECK(excess(attention_cpu(q, k, v, {{}, 0.25, window}), expected, 2e-5, 2e-5) <= 1);
 }
 
-TEST_CASE("decode_attention: kernel and twin, on views of a longer cache") {
+TEST_CASE_FIXTURE(testing::OnCpu, "decode_attention: kernel and twin, on views of a longer cache") {
   for (int E : {16, 20, 64}) {
     for (const std::vector<int32_t>& start :
          {std::vector<int32_t>{}, std::vector<int32_t>{0, 30, 39}}) {
@@ -213,7 +224,7 @@ TEST_CASE("decode_attention: kernel and twin, on views of a longer cache") {
   }
 }
 
-TEST_CASE("draw: kernel and twin") {
+TEST_CASE_FIXTURE(testing::OnCpu, "draw: kernel and twin") {
   for (int V : {7, 512, 5000}) {
     for (float temperature : {1.0f, 0.6f, 1.5f}) {
       const mx::array logits = noise({300, V}, 15, 3),
@@ -230,7 +241,7 @@ TEST_CASE("draw: kernel and twin") {
   }
 }
 
-TEST_CASE("kernels are refused for other types and when switched off") {
+TEST_CASE_FIXTURE(testing::OnCpu, "kernels are refused for other types and when switched off") {
   const mx::array x = noise({4}, 1);
   CHECK(cpu_kernels_for(x) == (mx::default_device() == mx::Device::cpu));
   CHECK(!cpu_kernels_for(mx::astype(x, mx::bfloat16)));

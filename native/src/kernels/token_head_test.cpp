@@ -1,4 +1,5 @@
 #include "kernels/token_head.h"
+#include "testing/on_cpu.h"
 
 #include <doctest/doctest.h>
 
@@ -14,7 +15,7 @@ float largest_difference(const mx::array& a, const mx::array& b) {
 
 }  // namespace
 
-TEST_CASE("token head kernels equal their plain twins") {
+TEST_CASE_FIXTURE(testing::OnCpu, "token head kernels equal their plain twins") {
   for (int V : {1, 7, 16, 50, 1000}) {
     CAPTURE(V);
     mx::random::seed(V);
@@ -40,7 +41,7 @@ TEST_CASE("token head kernels equal their plain twins") {
   }
 }
 
-TEST_CASE("token head: impossible tokens and broken logits") {
+TEST_CASE_FIXTURE(testing::OnCpu, "token head: impossible tokens and broken logits") {
   float inf = std::numeric_limits<float>::infinity();
   mx::array logits({1.0f, -inf, 2.0f, 1.0f, NAN, 2.0f}, {2, 3});
   mx::array targets({1, 0}, {2}, mx::int32);

@@ -1,4 +1,5 @@
 #include "train/token_stats.h"
+#include "testing/on_cpu.h"
 
 #include <doctest/doctest.h>
 
@@ -95,6 +96,7 @@ TEST_CASE("token statistics and their gradients equal the plain formula in float
       };
       std::vector<int> arguments = c.train_head ? std::vector<int>{0, 1} : std::vector<int>{0};
       auto got = mx::value_and_grad(value, arguments)({p.hidden_TD, p.head_VD});
+      const testing::OnCpu on_cpu;  // a GPU has no float64
       Arrays doubles{mx::astype(p.hidden_TD, mx::float64), mx::astype(p.head_VD, mx::float64)};
       auto want = mx::value_and_grad(reference, arguments)(doubles);
       CHECK(relative_error(got.first[0], want.first[0]) < 1e-4);
