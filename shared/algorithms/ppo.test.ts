@@ -1,67 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { evaluateProgram } from '../program';
-import { generalisedAdvantages, klEstimate, type KlKind } from './advantages/token-advantages';
 import type { Rollouts } from './algorithm';
-import { criticLoss, ppo, ppoLoss } from './ppo';
+import { criticLoss, ppo } from './ppo';
 
 const close = (actual: ArrayLike<number>, expected: number[], digits = 6) =>
   expected.forEach((x, i) => expect(actual[i]).toBeCloseTo(x, digits));
-
-/** AReno 0.10.0's own functions gave these values (tests/test_ppo). */
-describe('parity with AReno', () => {
-  it('in generalised advantages', () => {
-    const of = (reward: number[], value: number[], lambda: number) =>
-      generalisedAdvantages({ reward, mask: reward.map(() => 1) }, value, 1, lambda);
-    const two = of([0, 1], [0.2, 0.3], 1);
-    close(two.advantage, [0.8, 0.7]);
-    close(two.returns, [1, 1]);
-    const three = of([0, 0, 1], [0.2, 0.3, 0.5], 0.95);
-    close(three.advantage, [0.74125, 0.675, 0.5]);
-    close(three.returns, [0.94125, 0.975, 1]);
-    expect(() => of([0, 1], [0.2], 1)).toThrow('one value per reward');
-  });
-
-  it('in the policy loss with dual clip, with and without KL', () => {
-    const settings = { clipLow: 0.2, clipHigh: 0.2, dualClip: 3, klIn: 'loss', klKind: 'k3' } as const;
-    const run = (
-      klWeight: number,
-      logp: number[],
-      oldLogp: number[],
-      advantage: number[],
-      refLogp?: number[],
-    ) =>
-      evaluateProgram(ppoLoss({ ...settings, klWeight }), {
-        targets: [logp.length],
-        inputs: {
-          loss: logp.map(() => 1),
-          logp,
-          oldLogp,
-          samplerLogp: oldLogp,
-          tokenAdvantage: advantage,
-          entropy: logp.map(() => 0),
-          ...(refLogp && { refLogp }),
-        },
-        gradients: ['logp'],
-      });
-    const plain = run(0, [-0.5, -1.5, -0.5, 0.6], [-1, -1, -1, -1], [1, 1, -1, -1]);
-    expect(plain.loss).toBeCloseTo(0.710548, 6);
-    close(plain.gradients['logp']!, [0, -0.151633, 0.41218, 0]);
-    expect(plain.metrics['policy/clip_high']).toBe(0.25);
-    const held = run(0.01, [-0.2, -0.45], [-0.3, -0.4], [1, -1], [-0.25, -0.35]);
-    expect(held.metrics['policy/kl']).toBeCloseTo(0.0032, 4);
-    expect(held.loss).toBeCloseTo(-0.076939, 6);
-  });
-
-  it('in the kinds of KL', () => {
-    const difference = [0.1, -0.1];
-    const of = (kind: KlKind) => difference.map((d) => klEstimate(kind, d));
-    close(of('k1'), [0.1, -0.1]);
-    close(of('abs'), [0.1, 0.1]);
-    close(of('k2'), [0.005, 0.005]);
-    close(of('k3'), [0.0048374, 0.0051709]);
-    expect(ppo.params.safeParse({ klKind: 'unknown' }).success).toBe(false);
-  });
-});
 
 describe('a judged step', () => {
   const rollouts = (): Rollouts => ({

@@ -1,19 +1,25 @@
-// Values that AReno 0.10.0's own functions give, where ours should agree; where they should not, the name says why.
+// Cases 1 to 8 of the README's table: values that AReno 0.10.0's own functions give, where ours should agree; where
+// they should not, the name says why.
 import { describe, expect, it } from 'vitest';
-import { evaluateProgram, type EvaluationInput, type LossProgram } from '../program';
-import { groupRelative } from './advantages/group-advantages';
-import { generalisedAdvantages } from './advantages/token-advantages';
-import { dpoLoss } from './dpo';
-import { grpoLoss } from './grpo';
-import { gspoLoss } from './gspo';
-import { sftLoss } from './sft';
+import { groupRelative } from '../../shared/algorithms/advantages/group-advantages';
+import {
+  generalisedAdvantages,
+  klEstimate,
+  type KlKind,
+} from '../../shared/algorithms/advantages/token-advantages';
+import { dpoLoss } from '../../shared/algorithms/dpo';
+import { grpoLoss } from '../../shared/algorithms/grpo';
+import { gspoLoss } from '../../shared/algorithms/gspo';
+import { ppo, ppoLoss } from '../../shared/algorithms/ppo';
+import { sftLoss } from '../../shared/algorithms/sft';
+import { evaluateProgram, type EvaluationInput, type LossProgram } from '../../shared/program';
 
 const close = (got: ArrayLike<number>, want: number[], digits = 6) => {
   expect(got.length).toBe(want.length);
   want.forEach((x, k) => expect(got[k]).toBeCloseTo(x, digits));
 };
 
-describe('group advantages', () => {
+describe('1: group advantages', () => {
   const at = (...groups: number[][]) => ({
     reward: groups.flat(),
     group: groups.flatMap((members, k) => members.map(() => k)),
@@ -40,16 +46,19 @@ describe('group advantages', () => {
   });
 });
 
-it('generalised advantages and returns', () => {
+it('2: generalised advantages and returns', () => {
   const one = generalisedAdvantages({ reward: [0, 1], mask: [1, 1] }, [0.2, 0.3], 1, 1);
   close(one.advantage, [0.8, 0.7]);
   close(one.returns, [1, 1]);
   const two = generalisedAdvantages({ reward: [0, 0, 1], mask: [1, 1, 1] }, [0.2, 0.3, 0.5], 1, 0.95);
   close(two.advantage, [0.74125, 0.675, 0.5]);
   close(two.returns, [0.94125, 0.975, 1]);
+  expect(() => generalisedAdvantages({ reward: [0, 1], mask: [1, 1] }, [0.2], 1, 1)).toThrow(
+    'one value per reward',
+  );
 });
 
-describe('GRPO', () => {
+describe('3: GRPO', () => {
   const program = (normalisation: 'bnpo' | 'grpo') =>
     grpoLoss({
       objective: 'clip',
@@ -96,6 +105,7 @@ describe('GRPO', () => {
     const { loss, metrics } = evaluate(program('bnpo'), off);
     expect(loss).toBeCloseTo(-Math.exp(0.1), 6);
     expect(metrics['policy/ratio']).toBeCloseTo(Math.exp(0.1), 6);
+    expect(metrics['policy/sampler_mismatch']).toBeCloseTo(0.1, 6);
     const far = given({ samplerLogp: [0, -0.8, -0.9], advantage: [1] });
     const clipped = evaluate(program('bnpo'), far);
     expect(clipped.loss).toBeCloseTo(-1.2, 6);
@@ -103,7 +113,7 @@ describe('GRPO', () => {
   });
 });
 
-describe('GSPO', () => {
+describe('4: GSPO', () => {
   const program = gspoLoss({
     level: 'sequence',
     clipLow: 3e-4,
@@ -138,7 +148,48 @@ describe('GSPO', () => {
   });
 });
 
-describe('DPO', () => {
+it('5: the PPO policy loss with dual clip, with and without KL', () => {
+  const settings = { clipLow: 0.2, clipHigh: 0.2, dualClip: 3, klIn: 'loss', klKind: 'k3' } as const;
+  const run = (
+    klWeight: number,
+    logp: number[],
+    oldLogp: number[],
+    advantage: number[],
+    refLogp?: number[],
+  ) =>
+    evaluateProgram(ppoLoss({ ...settings, klWeight }), {
+      targets: [logp.length],
+      inputs: {
+        loss: logp.map(() => 1),
+        logp,
+        oldLogp,
+        samplerLogp: oldLogp,
+        tokenAdvantage: advantage,
+        entropy: logp.map(() => 0),
+        ...(refLogp && { refLogp }),
+      },
+      gradients: ['logp'],
+    });
+  const plain = run(0, [-0.5, -1.5, -0.5, 0.6], [-1, -1, -1, -1], [1, 1, -1, -1]);
+  expect(plain.loss).toBeCloseTo(0.710548, 6);
+  close(plain.gradients['logp']!, [0, -0.151633, 0.41218, 0]);
+  expect(plain.metrics['policy/clip_high']).toBe(0.25);
+  const held = run(0.01, [-0.2, -0.45], [-0.3, -0.4], [1, -1], [-0.25, -0.35]);
+  expect(held.metrics['policy/kl']).toBeCloseTo(0.0032, 4);
+  expect(held.loss).toBeCloseTo(-0.076939, 6);
+});
+
+it('6: the kinds of KL; another is no setting', () => {
+  const difference = [0.1, -0.1];
+  const of = (kind: KlKind) => difference.map((d) => klEstimate(kind, d));
+  close(of('k1'), [0.1, -0.1]);
+  close(of('abs'), [0.1, 0.1]);
+  close(of('k2'), [0.005, 0.005]);
+  close(of('k3'), [0.0048374, 0.0051709]);
+  expect(ppo.params.safeParse({ klKind: 'unknown' }).success).toBe(false);
+});
+
+describe('7: DPO', () => {
   const evaluate = (beta: number, labelSmoothing: number) => {
     const program = dpoLoss({
       loss: 'sigmoid',
@@ -183,7 +234,7 @@ describe('DPO', () => {
   });
 });
 
-describe('SFT', () => {
+describe('8: SFT', () => {
   const evaluate = (targets: number[], loss: number[], logp: number[]) =>
     evaluateProgram(sftLoss(), {
       targets,
