@@ -1,12 +1,10 @@
 // npm run bench -- NAME [options]: measures, prints, and fails where a bound is missed. One file a bench.
 import { benchDemo } from './demo';
 import { benchEngine } from './engine';
-import { benchLearn } from './learn';
 
 const benches: Record<string, (args: string[]) => Promise<number>> = {
   demo: benchDemo,
   engine: benchEngine,
-  learn: benchLearn,
 };
 
 const [name = '', ...rest] = process.argv.slice(2);

@@ -75,6 +75,7 @@ export const tasks = {
   'test:trl': source('test/trl/main.ts'),
   conformance: source('conformance/run.ts', 'native-tests'),
   bench: source('bench/run.ts'),
+  learn: source('bench/learn/main.ts'),
   'gpu-proof': source('test/gpu/main.ts', 'native-tests'),
   'make-model': source('resources/recipe/main.ts'),
   package: { needs: app, run: makePackage },

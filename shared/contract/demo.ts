@@ -55,7 +55,7 @@ const ADAPTER_SETTINGS: Record<string, Record<string, unknown>> = {
   distill: { ...rows, learningRate: 1e-3, maxNewTokens: 64 },
 };
 
-/** Settings under which the bundled model learns within minutes, by algorithm; `npm run bench -- learn` holds them to it. */
+/** Settings under which the bundled model learns within minutes, by algorithm; `npm run learn` holds them to it. */
 export const learnsWith: Record<string, Record<string, unknown>> = Object.fromEntries(
   Object.entries(ADAPTER_SETTINGS).map(([key, settings]) => [key, { ...onAll, ...settings }]),
 );

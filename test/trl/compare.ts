@@ -1,43 +1,101 @@
 export interface Outcome {
   /** One value a step. */
   curve: number[];
+  /** One a step, before clipping. */
+  gradNorms: number[];
   /** Median. */
   secondsPerStep: number;
 }
 
+export interface Verdict {
+  table: string;
+  good: boolean;
+}
+
 /** Steps whose mean is one point: single steps are mostly noise. */
 const WINDOW = 10;
-const mean = (values: number[]) => values.reduce((sum, value) => sum + value, 0) / values.length;
+/** Below it, a difference of whole curves is no accident. */
+const LEAST_P = 0.01;
+/** Both sides compute in f32 and sum in another order; the largest seen were 6.4e-5 and 1.8e-5. */
+const SAME = 1e-3;
+const mean = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / values.length;
 
 /**
- * Both sides' curves, in windows of ten steps. Good where in each window the means over the seeds lie no farther apart
- * than the peer's own seeds do.
+ * Curves of runs that sample for themselves, in windows of ten steps. Good where in each window the means over the
+ * seeds lie no farther apart than the peer's own seeds do, and neither side is ahead over all steps.
  */
-export function compare(name: string, ours: Outcome[], theirs: Outcome[]): { table: string; good: boolean } {
+export function compareSpread(ours: readonly Outcome[], theirs: readonly Outcome[]): Verdict {
   const steps = ours[0]!.curve.length;
-  const lines = [`${name}: ${ours.length} seeds      here      TRL   their seeds          difference`];
-  let good = true;
-  for (let start = 0; start < steps; start += WINDOW) {
-    const point = ({ curve }: Outcome) => mean(curve.slice(start, start + WINDOW));
-    const [here, there] = [ours.map(point), theirs.map(point)];
-    const spread = Math.max(...there) - Math.min(...there);
-    const difference = mean(here) - mean(there);
-    const within = Math.abs(difference) <= spread;
+  const lines = [`${ours.length} seeds          here      TRL   their seeds          difference       p`];
+  const whole = rowOf(ours, theirs, 0, steps);
+  let good = whole.p >= LEAST_P;
+  for (let from = 0; from < steps; from += WINDOW) {
+    const to = Math.min(from + WINDOW, steps);
+    const { text, within } = rowOf(ours, theirs, from, to);
     good &&= within;
-    const f = (value: number) => value.toFixed(4).padStart(8);
-    lines.push(
-      `steps ${String(start + 1).padStart(3)}-${String(Math.min(start + WINDOW, steps)).padEnd(4)} ` +
-        `${f(mean(here))} ${f(mean(there))}  ${f(Math.min(...there))} to ${f(Math.max(...there))}  ` +
-        `${f(difference)}  ${within ? 'within' : 'OUTSIDE'}`,
-    );
+    lines.push(`steps ${String(from + 1).padStart(3)}-${String(to).padEnd(4)} ${text}`);
   }
-  const apart = ours.flatMap(({ curve }, k) =>
-    curve.map((value, step) => Math.abs(value - theirs[k]!.curve[step]!)),
-  );
-  lines.push(`largest difference of one step and seed: ${Math.max(...apart).toExponential(1)}`);
-  const [here, there] = [ours, theirs].map((side) => mean(side.map((outcome) => outcome.secondsPerStep)));
-  lines.push(
-    `seconds a step: ${here!.toFixed(3)} here, ${there!.toFixed(3)} in TRL: ${(there! / here!).toFixed(1)} times`,
-  );
+  lines.push(`all            ${whole.text}`, speed(ours, theirs));
   return { table: lines.join('\n'), good };
+}
+
+function rowOf(ours: readonly Outcome[], theirs: readonly Outcome[], from: number, to: number) {
+  const point = ({ curve }: Outcome) => mean(curve.slice(from, to));
+  const [here, there] = [ours.map(point), theirs.map(point)];
+  const differences = here.map((value, k) => value - there[k]!);
+  const [low, high] = [Math.min(...there), Math.max(...there)];
+  const within = Math.abs(mean(differences)) <= high - low;
+  const p = signFlip(differences);
+  const f = (value: number) => value.toFixed(4).padStart(8);
+  const text =
+    `${f(mean(here))} ${f(mean(there))}  ${f(low)} to ${f(high)}  ${f(mean(differences))}  ` +
+    `${within ? 'within ' : 'OUTSIDE'}  ${p.toFixed(3)}`;
+  return { text, within, p };
+}
+
+/**
+ * Two-sided p-value of paired differences: the share of all choices of signs under which their sum is as far from 0
+ * (Fisher's randomisation test). With n pairs it is at least 2 / 2^n.
+ */
+export function signFlip(differences: readonly number[]): number {
+  const aim = Math.abs(differences.reduce((sum, value) => sum + value, 0)) * (1 - 1e-12);
+  const all = 2 ** differences.length;
+  let far = 0;
+  for (let signs = 0; signs < all; signs++) {
+    const sum = differences.reduce((total, value, k) => total + (signs & (1 << k) ? -value : value), 0);
+    if (Math.abs(sum) >= aim) far++;
+  }
+  return far / all;
+}
+
+/** Runs on the same rows: each step's value and gradient norm must be the same but for rounding. */
+export function compareSame(ours: readonly Outcome[], theirs: readonly Outcome[]): Verdict {
+  const largest = (of: (outcome: Outcome) => number[]) =>
+    Math.max(
+      ...ours.flatMap((one, k) => of(one).map((value, step) => Math.abs(value - of(theirs[k]!)[step]!))),
+    );
+  const norm = mean(theirs.flatMap(({ gradNorms }) => gradNorms));
+  const [value, gradNorm] = [largest(({ curve }) => curve), largest(({ gradNorms }) => gradNorms) / norm];
+  const good = value <= SAME && gradNorm <= SAME;
+  const table = [
+    `${ours.length} seeds, ${ours[0]!.curve.length} steps on the same rows: the largest difference of a step is ` +
+      `${value.toExponential(1)}, of a gradient's norm ${gradNorm.toExponential(1)} of their mean: ` +
+      (good ? 'the same' : 'DIFFERENT'),
+    speed(ours, theirs),
+  ];
+  return { table: table.join('\n'), good };
+}
+
+/** `share`: distance of two adapters that the same rows trained, by how far training moved one. */
+export function compareAdapters(share: number): Verdict {
+  const good = share <= SAME;
+  return {
+    table: `the trained adapters differ by ${share.toExponential(1)} of their way: ${good ? 'the same' : 'DIFFERENT'}`,
+    good,
+  };
+}
+
+function speed(ours: readonly Outcome[], theirs: readonly Outcome[]): string {
+  const [here, there] = [ours, theirs].map((side) => mean(side.map(({ secondsPerStep }) => secondsPerStep)));
+  return `seconds a step: ${here!.toFixed(3)} here, ${there!.toFixed(3)} in TRL: ${(there! / here!).toFixed(1)} times`;
 }

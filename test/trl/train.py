@@ -7,7 +7,8 @@ import time
 
 import torch
 from datasets import Dataset
-from peft import PeftModel
+from peft import PeftModel, get_peft_model_state_dict
+from safetensors.torch import load_file
 from torch.utils.data import SequentialSampler
 from transformers import AutoModelForCausalLM, AutoTokenizer, TrainerCallback
 from trl import GRPOConfig, GRPOTrainer, SFTConfig, SFTTrainer
@@ -21,10 +22,10 @@ model = PeftModel.from_pretrained(base, recipe["adapter"], is_trainable=True)
 
 
 class Curve(TrainerCallback):
-    """The logged value of each step and the seconds between steps."""
+    """The logged values of each step and the seconds between steps."""
 
     def __init__(self, key):
-        self.key, self.values, self.seconds = key, [], []
+        self.key, self.values, self.norms, self.seconds = key, [], [], []
 
     def on_step_begin(self, args, state, control, **kwargs):
         self.values.append(None)
@@ -32,6 +33,7 @@ class Curve(TrainerCallback):
     def on_log(self, args, state, control, logs=None, **kwargs):
         if self.key in logs:
             self.values[-1] = logs[self.key]
+            self.norms.append(logs["grad_norm"])
             self.seconds.append(time.perf_counter())
 
 
@@ -65,7 +67,17 @@ common = dict(
 rows = Dataset.from_list(recipe["rows"])
 if recipe["algorithm"] == "grpo":
     curve = Curve("reward")
-    trainer = GRPOTrainer(
+
+    class Replay(GRPOTrainer):
+        """Takes answers that were sampled elsewhere, {"prompt": ids, "completion": ids} by step."""
+
+        def _generate_single_turn(self, prompt_ids, *args, **kwargs):
+            step = recipe["rollouts"][self.state.global_step]
+            if [row["prompt"] for row in step] != prompt_ids:
+                raise SystemExit(f"step {self.state.global_step + 1}: other prompts than the answers are to")
+            return [row["completion"] for row in step], None
+
+    trainer = (Replay if "rollouts" in recipe else GRPOTrainer)(
         model=model,
         processing_class=tokenizer,
         reward_funcs=sums,
@@ -81,6 +93,7 @@ if recipe["algorithm"] == "grpo":
             epsilon_high=0.28,
             beta=0.0,
             mask_truncated_completions=True,
+            shuffle_dataset=False,  # the rows come in our order
             **common,
         ),
         callbacks=[curve],
@@ -107,5 +120,19 @@ else:
 trainer.train()
 if len(curve.values) != recipe["steps"] or None in curve.values:
     raise SystemExit(f"{len(curve.values)} of {recipe['steps']} steps were logged")
+
+
+def distance(one, other):
+    """Euclidean, over all tensors of two adapters."""
+    return sum((one[name] - other[name]).square().sum().item() for name in one) ** 0.5
+
+
 steps = sorted(b - a for a, b in zip(curve.seconds, curve.seconds[1:]))
-json.dump({"curve": curve.values, "secondsPerStep": steps[len(steps) // 2]}, open(recipe["out"], "w"))
+result = {"curve": curve.values, "gradNorms": curve.norms, "secondsPerStep": steps[len(steps) // 2]}
+if "trained" in recipe:
+    first, theirs = (load_file(f"{recipe[key]}/adapter_model.safetensors") for key in ("adapter", "trained"))
+    ours = get_peft_model_state_dict(model)
+    if not (first.keys() == theirs.keys() == ours.keys()):
+        raise SystemExit(f"other tensors: {sorted(ours)[:3]} and {sorted(theirs)[:3]}")
+    result["adapterDifference"] = distance(ours, theirs) / distance(theirs, first)
+json.dump(result, open(recipe["out"], "w"))

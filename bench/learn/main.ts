@@ -1,0 +1,52 @@
+// npm run learn: does each algorithm learn? A run for each on the bundled model and three seeds, and what it did to
+// rows that it never saw; a table, JSON lines and a picture.
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { readArguments, refuseMore } from '../../electron/headless/command';
+import { appRoot } from '../../electron/backend/system';
+import { CASES } from './cases';
+import { oneRun, type OneRun } from './one-run';
+import { learnPicture } from './picture';
+
+const { values, positionals, device } = readArguments(process.argv.slice(2), {
+  seeds: { type: 'string', default: '0,1,2' },
+  only: { type: 'string', default: Object.keys(CASES).join(';') },
+  out: { type: 'string', default: join(appRoot(), 'build', 'reports') },
+});
+refuseMore(positionals, 0, '[--only "DPO;KTO"] [--seeds 0,1,2] [--out FOLDER]', 'npm run learn --');
+const names = values.only.split(';').map((name) => name.trim());
+for (const name of names)
+  if (!CASES[name]) throw new Error(`--only ${name}: choose from ${Object.keys(CASES).join('; ')}.`);
+
+const runs: OneRun[] = [];
+for (const name of names)
+  for (const seed of values.seeds.split(',').map(Number)) {
+    runs.push(await oneRun(device, name, seed));
+    console.log(line(runs.at(-1)!));
+  }
+
+mkdirSync(values.out, { recursive: true });
+writeFileSync(
+  join(values.out, 'learn.jsonl'),
+  runs.map((run) => `${JSON.stringify(run, digits)}\n`).join(''),
+);
+writeFileSync(join(values.out, 'learn.svg'), learnPicture(runs));
+const faults = runs.filter(({ fault }) => fault !== null);
+console.log(
+  `\n${runs.length - faults.length} learnt, ${faults.length} did not. Table and picture: ${values.out}`,
+);
+for (const run of faults) console.log(line(run));
+process.exit(faults.length === 0 ? 0 : 1);
+
+function line({ case: name, seed, measure, before, after, margin, processorSeconds, fault }: OneRun): string {
+  return (
+    `${fault === null ? 'pass' : 'FAIL'}  ${name.padEnd(26)} seed ${seed}  ${measure.padEnd(18)} ` +
+    `${before.toFixed(3)} -> ${after.toFixed(3)}  (by ${margin})  ${processorSeconds.toFixed(0)} s` +
+    (fault === null ? '' : `  ${fault}`)
+  );
+}
+
+/** Five digits are enough for a picture. */
+function digits(_key: string, value: unknown): unknown {
+  return typeof value === 'number' ? Number(value.toPrecision(5)) : value;
+}
