@@ -5,6 +5,7 @@ import { afterAll, expect, it } from 'vitest';
 import { Context } from './context';
 import { lora } from './items/lora';
 import { models } from './items/models';
+import { rewardModels } from './items/reward-models';
 import { train } from './items/train';
 
 const root = fileURLToPath(new URL('fixtures', import.meta.url));
@@ -14,7 +15,7 @@ const files = readdirSync(root, { recursive: true, withFileTypes: true })
 const ctx = new Context(root, 'cpu');
 afterAll(() => ctx.close());
 
-it.each([models, lora, train])('the engine agrees with the fixtures: $name', async (item) => {
+it.each([models, lora, rewardModels, train])('the engine agrees with the fixtures: $name', async (item) => {
   const owned = files.filter((path) => item.owns(path));
   const lines = await item.run(ctx, owned);
   expect(lines.filter((line) => line.status === 'fail')).toEqual([]);

@@ -6,6 +6,7 @@ import { models } from './models';
 import { optim } from './optim';
 import { packing } from './packing';
 import { realModel } from './real-model';
+import { rewardModels } from './reward-models';
 import { sampling } from './sampling';
 import { tokenizers } from './tokenizers';
 import { train } from './train';
@@ -14,6 +15,7 @@ import { train } from './train';
 export const ITEMS: readonly Item[] = [
   models,
   lora,
+  rewardModels,
   losses,
   packing,
   optim,

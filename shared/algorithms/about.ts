@@ -13,6 +13,8 @@ export interface About {
   rewarded: boolean;
   /** It learns from a teacher that the configuration names; absent: no. */
   taught?: boolean | undefined;
+  /** What it trains scores texts, and does not write them: a reward model; absent: no. */
+  scalarHead?: boolean | undefined;
   fields: Field[];
   /** Its own; `allMetrics` adds what every run reports. */
   metrics: MetricInfo[];
@@ -22,7 +24,7 @@ export interface About {
 export function aboutOf(algorithm: Algorithm): About {
   const { key, label, help, metrics, headline, params } = algorithm;
   // of its default settings: the same for all
-  const { data, roles } = algorithm.needs(params.parse({}));
+  const { data, roles, scalarHead } = algorithm.needs(params.parse({}));
   return {
     key,
     label,
@@ -31,6 +33,7 @@ export function aboutOf(algorithm: Algorithm): About {
     data,
     rewarded: algorithm.advantages !== undefined,
     ...(roles.includes('teacher') && { taught: true }),
+    ...(scalarHead && { scalarHead: true }),
     fields: fields(algorithm),
     metrics,
     headline,

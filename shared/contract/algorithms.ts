@@ -43,6 +43,8 @@ export const AlgorithmInfo = z.object({
   rewarded: z.boolean(),
   /** Whether it learns from a teacher. */
   taught: z.boolean().optional(),
+  /** Whether what it trains scores texts and does not write them: a reward model. */
+  scalarHead: z.boolean().optional(),
   fields: z.array(AlgorithmField),
   metrics: z.array(AlgorithmMetric),
   headline: z.string(),

@@ -21,6 +21,8 @@ export const Model = z.object({
   hiddenSize: z.number().nullable(),
   layers: z.number().nullable(),
   hasChatTemplate: z.boolean(),
+  /** A reward model: it scores texts and cannot write them. */
+  scalarHead: z.boolean(),
   /** What its files hold beside the model that is run, e.g. a vision tower. */
   leftOut: z.array(z.string()).optional(),
   description: z.string().optional(),
@@ -34,6 +36,8 @@ export const Adapter = z.object({
   runName: z.string(),
   checkpoint: z.number().int(),
   model: Id,
+  /** A reward model's: with it the model scores texts. */
+  scalarHead: z.boolean(),
   step: z.number().int(),
   reward: z.number().nullable(),
   bytes: z.number(),

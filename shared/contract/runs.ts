@@ -215,6 +215,8 @@ export const RunSummary = z.object({
   message: z.string().optional(),
   step: z.number().int(),
   steps: z.number().int(),
+  /** It makes a reward model, which scores texts and does not write them. */
+  scalarHead: z.boolean(),
   /** Last value of the algorithm's headline metric, and up to 60 points of it for a sparkline. */
   headline: z.object({ key: z.string(), value: z.number().nullable(), points: z.array(z.number()) }),
   heldOut: z.object({ before: z.number().nullable(), after: z.number().nullable() }),
@@ -257,6 +259,8 @@ export const Estimate = z.object({
     weights: z.number(),
     adapter: z.number(),
     optimizer: z.number(),
+    /** Teacher and reward model, beside the base that is trained. */
+    others: z.number(),
     cache: z.number(),
     activations: z.number(),
     total: z.number(),
@@ -344,10 +348,12 @@ export const ExportProgress = z.discriminatedUnion('kind', [
     kind: z.literal('done'),
     path: z.string(),
     files: z.array(z.object({ name: z.string(), bytes: z.number() })),
-    /** Reloaded in a fresh process: largest logit difference to the live policy, and to the base. */
+    /** What was compared: a reward model's scores, else logits. */
+    compared: z.enum(['logits', 'scores']),
+    /** Reloaded in a fresh process: largest difference of these to the live policy's, and to the base's. */
     maxDifferenceLive: z.number(),
     maxDifferenceBase: z.number(),
-    /** Rounding's effect: mean KL divergence from the live policy in nats, and how often the likeliest token agrees. */
+    /** Rounding's effect on logits: mean KL divergence from the live policy in nats, and how often the likeliest token agrees. */
     meanKl: z.number(),
     topAgreement: z.number(),
     verified: z.boolean(),

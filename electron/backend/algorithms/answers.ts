@@ -14,6 +14,7 @@ export const Description = z.object({
   data: z.enum(['rollouts', 'examples', 'pairs', 'rated']),
   rewarded: z.boolean(),
   taught: z.boolean().exactOptional(),
+  scalarHead: z.boolean().exactOptional(),
 });
 
 const count = z.int().min(1).max(1_000_000);

@@ -59,8 +59,17 @@ beforeEach(async () => {
   );
   const verbs = chatVerbs({
     engineHost,
-    model: async () => ({ name: 'Tiny', path: '/tiny', bytes: 1, contextLength: 64, text }),
-    taught: async (run, step) => {
+    model: async (id) => ({
+      id,
+      name: 'Tiny',
+      path: '/tiny',
+      bytes: 1,
+      contextLength: 64,
+      scalarHead: false,
+      text,
+    }),
+    requireWriter: () => undefined,
+    taught: async ({ run, checkpoint: step }) => {
       if (run === 'none') throw new AtelierError('not_found', 'The run has no checkpoint yet.');
       const folder = `/runs/${run}/${step ?? 'newest'}`;
       return run === 'whole' ? { kind: 'model', folder } : { kind: 'adapter', folder, weights: 'stored' };

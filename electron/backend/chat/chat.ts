@@ -1,39 +1,46 @@
+import type { z } from 'zod';
 import type { AtelierContract } from '../../../shared/contract';
+import type { AdapterRef } from '../../../shared/contract/chat';
 import { AtelierError, type Handlers } from '../../../shared/rpc';
 import type { EngineHost, Taught } from '../system';
 import type { ModelText } from '../text';
 import { TokenQueue } from './token-queue';
 
+type Adapter = z.infer<typeof AdapterRef>;
+
 export interface ChatModel {
+  id: string;
   name: string;
   path: string;
   /** Bytes of the weights in memory. */
   bytes: number;
   contextLength: number;
+  scalarHead: boolean;
   text: Pick<ModelText, 'prompt' | 'detokenizer' | 'stopIds'>;
 }
 
 export interface ChatOptions {
   engineHost: EngineHost;
   model(id: string): Promise<ChatModel>;
+  /** @throws AtelierError where model and run together do not write texts */
+  requireWriter(model: ChatModel, adapter: Adapter | null): void;
   /** What a run's checkpoint holds, the newest where none is named. */
-  taught(run: string, checkpoint: number | undefined): Promise<Taught>;
+  taught(adapter: Adapter): Promise<Taught>;
 }
 
 /** The verbs of `chat`. A cancelled call ends its generation. */
 export function chatVerbs({
   engineHost,
   model: find,
+  requireWriter,
   taught,
 }: ChatOptions): Handlers<AtelierContract>['chat'] {
   return {
     async *say(input, { signal }) {
       yield { kind: 'loading' };
       const model = await find(input.model);
-      const lease = await engineHost.weights(
-        model,
-        input.adapter && (await taught(input.adapter.run, input.adapter.checkpoint)),
-      );
+      requireWriter(model, input.adapter);
+      const lease = await engineHost.weights(model, input.adapter && (await taught(input.adapter)));
       try {
         const engine = await engineHost.engine();
         const prompt = await model.text.prompt(input.messages);

@@ -6,7 +6,7 @@ import type { SystemInfo } from '../../../shared/contract/system';
 import { serve, type Handlers, type Port } from '../../../shared/rpc';
 import type { HostSpawn } from '../../supervise/host-spawn';
 import { chatVerbs } from '../chat';
-import { fromEngine, Runs, runVerbs } from '../runs';
+import { fromEngine, requireWriter, Runs, runVerbs } from '../runs';
 import { lockFolder } from '../store';
 import { appCommit, appRoot, appVersion, EngineHost, Log, SettingsFile, systemVerbs } from '../system';
 import { algorithmVerbs } from './algorithm-verbs';
@@ -88,7 +88,8 @@ export async function startBackend(options: BackendOptions): Promise<Backend> {
     chat: chatVerbs({
       engineHost,
       model: (id) => openModel(library, id),
-      taught: (run, step) => runs.get(run).taught(step),
+      requireWriter: (model, adapter) => requireWriter(model, adapter && runs.about(adapter)),
+      taught: (adapter) => runs.taught(adapter),
     }),
     system: systemVerbs({
       home,

@@ -5,6 +5,7 @@ import type { ScoredSample } from '../../../shared/contract/rewards';
 import { AtelierError, type Handlers } from '../../../shared/rpc';
 import { answerOf, first, prepareRows, promptMessages, type PromptRow } from '../datasets';
 import type { RewardRecord, ScoreRequest, StoredReward } from '../rewards';
+import { requireWriter } from '../runs';
 import type { EngineHost } from '../system';
 import { LatestNumber } from './latest-number';
 import type { Library } from './library';
@@ -42,6 +43,7 @@ export function rewardVerbs(library: Library, engineHost: EngineHost): Handlers<
       yield { kind: 'progress', phase: 'loading', done: 0, total };
       const reward = await scoring.settle(input);
       const model = await openModel(library, input.model);
+      requireWriter(model, null);
       const maxTokens = model.contextLength - input.maxNewTokens;
       if (maxTokens < 1) {
         throw new AtelierError(

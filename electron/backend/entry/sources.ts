@@ -2,7 +2,7 @@ import { Dropped, first, makeRows, type DataRow, type RowOf } from '../datasets'
 import type { OpenModel } from '../models';
 import { rewardHash } from '../rewards';
 import type { Sources, UsableModel } from '../runs';
-import type { ChatMessage, ModelText } from '../text';
+import type { ModelText } from '../text';
 import type { Scorer } from '../train';
 import type { Library } from './library';
 
@@ -28,6 +28,7 @@ function usable({ id, name, path, contextLength, fingerprint, templateHash, insp
     hash: fingerprint,
     templateHash,
     quantizedBits: inspection.quantizedBits,
+    scalarHead: inspection.scalarHead,
     // f32 on every device's first load; files may be smaller. A scale and a bias of each 64 take a bit a number.
     bytes:
       ((inspection.parameters ?? 0) *
@@ -72,11 +73,7 @@ export function librarySources(library: Library): Sources {
       return { rows, left: dropped.list(), close };
     },
     ownAlgorithm: (key, code) => algorithms.find(key, code),
-    async conversation(model, messages) {
-      const all = messages as ChatMessage[];
-      const answer = { kind: 'answer', prompt: all.slice(0, -1), answer: all.slice(-1) } as const;
-      return (await (await textOf(model)).example(answer)).ids;
-    },
+    conversation: async (model, messages) => (await textOf(model)).conversation(messages),
     reward: (id) => rewards.get(id),
     async scorer(reward): Promise<Scorer> {
       const { language, code, params } = await scoring.settle(reward);

@@ -15,6 +15,8 @@ export const Inspection = z.object({
   /** Bits of a number of a quantised checkpoint; null: floats. */
   quantizedBits: z.number().int().nullable().default(null),
   hasChatTemplate: z.boolean(),
+  /** A reward model: it scores texts and cannot write them. */
+  scalarHead: z.boolean().default(false),
   /** What the files hold beside the model that is run, e.g. a vision tower. */
   leftOut: z.array(z.string()).default([]),
   /** sha-256 over configuration and tensor list: which model this is, quickly. */
@@ -33,6 +35,7 @@ type Verdict = Pick<
   | 'layers'
   | 'quantizedBits'
   | 'leftOut'
+  | 'scalarHead'
 >;
 
 /** The engine's judgement of a model's files: what they hold, or why it does not run them. Throws where they are malformed. */
@@ -44,6 +47,14 @@ export function judge(path: string, engine: Pick<EngineModule, 'checkModel'>): V
     if (!(error instanceof EngineError) || error.code !== 'unsupported_model') throw error;
     const nothing = { parameters: null, contextLength: null, vocabularySize: null, hiddenSize: null };
     const unsupported = `${error.message}.${error.hint ? ` ${error.hint}` : ''}`;
-    return { unsupported, family: null, layers: null, quantizedBits: null, leftOut: [], ...nothing };
+    return {
+      unsupported,
+      family: null,
+      layers: null,
+      quantizedBits: null,
+      leftOut: [],
+      scalarHead: false,
+      ...nothing,
+    };
   }
 }

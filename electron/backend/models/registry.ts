@@ -238,6 +238,7 @@ const nothing: Inspection = {
   layers: null,
   quantizedBits: null,
   hasChatTemplate: false,
+  scalarHead: false,
   fingerprint: '',
 };
 

@@ -42,3 +42,24 @@ it('names the modules that are saved whole', () => {
   });
   expect(config['modules_to_save']).toEqual(['embed_tokens', 'lm_head']);
 });
+
+it('is what peft wrote for a sequence classifier', () => {
+  const file = '../../../conformance/fixtures/reward_models/qwen3_tied_lora/adapter_config.json';
+  const expected = JSON.parse(readFileSync(new URL(file, import.meta.url), 'utf8'));
+  const targets = ['q_proj', 'k_proj', 'v_proj', 'o_proj', 'gate_proj', 'up_proj', 'down_proj'];
+  const ours = adapterConfig({
+    base: 'qwen3_tied',
+    rank: 4,
+    alpha: 8,
+    rslora: false,
+    modules: modules(targets, false),
+    saved: [],
+    scalarHead: true,
+  });
+  // it names each module in full where "all-linear" was asked for
+  const ends = expected.target_modules.map((name: string) => name.split('.').at(-1)).sort();
+  expect(ours).toEqual({ ...expected, target_modules: [...new Set(ends)] });
+  const also = { base: 'x', rank: 4, alpha: 8, rslora: false, modules: [], scalarHead: true };
+  const { modules_to_save } = adapterConfig({ ...also, saved: ['model.embed_tokens'] });
+  expect(modules_to_save).toEqual(['embed_tokens', 'classifier', 'score']);
+});

@@ -24,6 +24,10 @@ export function adapterConfig({
   saved,
   scalarHead,
 }: AdapterDescription): Record<string, unknown> {
+  const whole = [
+    ...saved.map((name) => name.split('.').at(-1)!).sort(),
+    ...(scalarHead ? ['classifier', 'score'] : []),
+  ];
   return {
     alora_invocation_tokens: null,
     alpha_pattern: {},
@@ -50,11 +54,7 @@ export function adapterConfig({
     lora_ga_config: null,
     megatron_config: null,
     megatron_core: 'megatron.core',
-    modules_to_save: scalarHead
-      ? ['classifier', 'score']
-      : saved.length === 0
-        ? null
-        : saved.map((name) => name.split('.').at(-1)!).sort(),
+    modules_to_save: whole.length === 0 ? null : whole,
     monteclora_config: null,
     peft_type: 'LORA',
     peft_version: '0.21.2',

@@ -4,7 +4,9 @@ import type { CommonParams, Needs } from '../../../shared/algorithms';
 import { AtelierError, pathOf } from '../../../shared/rpc';
 import type { UsableAlgorithm } from '../train';
 import { findAlgorithm } from './algorithm';
+import { checkRoles } from './check-roles';
 import type { FoundAlgorithm } from './found-algorithm';
+import type { OtherRuns } from './other-runs';
 import { checkRewards } from './rewards';
 import type { Sources, UsableModel } from './sources';
 
@@ -24,6 +26,7 @@ export interface Checked {
 export async function checkConfig(
   config: Omit<RunConfig, 'rewards'> & { rewards: readonly RunReward[] },
   sources: Sources,
+  runs: OtherRuns,
 ): Promise<{ problems: Problem[]; checked: Checked | null }> {
   const problems: Problem[] = [];
   const fault = (path: string, message: string, hint?: string) =>
@@ -49,7 +52,6 @@ export async function checkConfig(
   const model = await attempt('model', () => sources.model(config.model));
   const rewards = found.rewarded ? await checkRewards(config, found, sources, attempt) : [];
   const rewardModel = found.rewarded ? config.rewardModel : null;
-  if (rewardModel) await attempt('rewardModel', () => sources.model(rewardModel.model));
   if (!settled || 'faults' in settled || !model || problems.length > 0) return { problems, checked: null };
 
   const { algorithm } = settled;
@@ -77,21 +79,28 @@ export async function checkConfig(
       const message = `${model.name} is stored in ${model.quantizedBits} bits: too coarse to be moved.`;
       fault('params.method', message, 'Choose the adapter.');
     }
+  } else if (needs.scalarHead && (params.savedModules === 'head' || params.savedModules === 'both')) {
+    fault(
+      'params.savedModules',
+      'A reward model has no head over the vocabulary to train whole.',
+      'Choose none, or the embeddings.',
+    );
   } else if (params.optimizer === 'muon') {
     fault('params.optimizer', 'Muon is for training all parameters.', 'Choose AdamW for the adapter.');
   }
-  const teacher = needs.roles.includes('teacher') ? config.teacher : null;
-  if (needs.roles.includes('teacher')) {
-    if (!config.teacher)
-      fault(
-        'teacher',
-        `${algorithm.label} needs a teacher.`,
-        'Choose a model, or what a run has taught one.',
-      );
-    else if (config.teacher.model === config.model && config.teacher.adapter === null)
-      fault('teacher', 'The teacher is the model itself: there is nothing to learn.', 'Choose another.');
-    else await attempt('teacher', () => sources.model(config.teacher!.model));
-  }
+  await checkRoles(
+    config,
+    rewardModel,
+    model,
+    { needs, label: algorithm.label },
+    {
+      sources,
+      runs,
+      fault,
+      attempt,
+      warn: (problem) => problems.push({ level: 'warning', ...problem }),
+    },
+  );
   if (needs.data !== 'rollouts' && (needs.maxTokens ?? 0) > model.contextLength) {
     problems.push({
       level: 'warning',
@@ -106,6 +115,7 @@ export async function checkConfig(
       'Choose a shorter longest answer.',
     );
   }
+  const teacher = needs.roles.includes('teacher') ? config.teacher : null;
   return {
     problems,
     checked: problems.some((p) => p.level === 'error')

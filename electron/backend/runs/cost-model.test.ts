@@ -12,13 +12,20 @@ const rates: Rates = {
   limit: 64,
   complete: true,
   trainedShare: 1,
-  trainPerToken: 0.003,
   samplingPerToken: 100,
-  trainingPerToken: 1000,
-  adapterPerRank: 1000,
+  policy: { secondsPerToken: 0.003, bytesPerToken: 1000, adapter: { perRank: 1000, fixed: 0 } },
+  critic: null,
+  scoring: null,
 };
 
-function costs(key: string, params: object, heldOut = 0, more: Partial<Rates> = {}, model: object = {}) {
+function costs(
+  key: string,
+  params: object,
+  heldOut = 0,
+  more: Partial<Rates> = {},
+  model: object = {},
+  shape: object = {},
+) {
   const algorithm = algorithmByKey(key)!;
   const parsed = algorithm.params.parse(params);
   const needs = algorithm.needs(parsed);
@@ -36,13 +43,16 @@ function costs(key: string, params: object, heldOut = 0, more: Partial<Rates> = 
       heldOut,
       microTokens: 4096,
       keepCheckpoints: 2,
+      promptTokens: parsed['onPolicy'] === undefined ? 100 : 40,
+      others: 0,
+      ...shape,
     },
   );
 }
 
 /** Seconds of a step in forwards and backwards of one row: a forward alone is a third. */
 const rowsWorth = (key: string, params: object) =>
-  costs(key, params).secondsPerStep / (100 * rates.trainPerToken);
+  costs(key, params).secondsPerStep / (100 * rates.policy.secondsPerToken);
 
 it.each([
   ['sft', {}, 4],
@@ -58,7 +68,7 @@ it.each([
 it('rollouts cost their sampling, each pass, and the policies that they are compared with', () => {
   const seconds = (key: string, params: object = {}) =>
     costs(key, { prompts: 2, groupSize: 4, maxNewTokens: 64, ...params }).secondsPerStep;
-  const once = 8 * 110 * rates.trainPerToken;
+  const once = 8 * 110 * rates.policy.secondsPerToken;
   const plain = 2 * 100 * 0.0001 + 20 * 0.01 + 8 * 10 * 0.001 + once;
   expect(seconds('grpo')).toBeCloseTo(plain, 9);
   expect(seconds('grpo', { passes: 3 })).toBeCloseTo(plain + 2 * once, 9);
@@ -88,9 +98,42 @@ it('a step of more answers than are decoded at once takes their time, and no mor
 
 it('a run cannot do without weights, adapter, training and one answer; the other answers may wait', () => {
   const { memory, leastBytes } = costs('grpo', { prompts: 64, groupSize: 8, maxNewTokens: 64 });
-  expect(memory.total).toBeCloseTo(1e6 + 8000 * 12 + 4096 * rates.trainingPerToken, 6);
+  expect(memory.total).toBeCloseTo(1e6 + 8000 * 12 + 4096 * rates.policy.bytesPerToken, 6);
   expect(leastBytes).toBeCloseTo(memory.total, 6);
   const wide = costs('grpo', { prompts: 64, groupSize: 8, maxNewTokens: 64 }, 0, { samplingPerToken: 1e6 });
   expect(wide.memory.total).toBeCloseTo(1e6 + 8000 * 12 + 256 * 120 * 1e6, 0);
   expect(wide.leastBytes).toBeCloseTo(1e6 + 8000 * 12 + 120 * 1e6, 0);
+});
+
+it('a critic costs its updates, its adapter and its optimiser; the larger of the two updates is the peak', () => {
+  const params = { prompts: 8, groupSize: 1, maxNewTokens: 64, passes: 2, minibatches: 1, klWeight: 0 };
+  const critic = { secondsPerToken: 0.002, bytesPerToken: 1500, adapter: { perRank: 900, fixed: 50 } };
+  const [without, with_] = [costs('ppo', params), costs('ppo', params, 0, { critic })];
+  expect(with_.secondsPerStep - without.secondsPerStep).toBeCloseTo(8 * 110 * 0.002 * 2, 9);
+  const numbers = 900 * 8 + 50;
+  expect(with_.memory.adapter - without.memory.adapter).toBe(numbers * 4);
+  expect(with_.memory.optimizer - without.memory.optimizer).toBe(numbers * 8);
+  expect(with_.memory.total - without.memory.total).toBeCloseTo(numbers * 12 + 8 * 120 * 500, 6);
+});
+
+it('a reward model costs its weights, and its reading of every answer, held-out ones too', () => {
+  const params = { prompts: 2, groupSize: 4, maxNewTokens: 64 };
+  const scoring = { secondsPerToken: 0.001, bytesPerToken: 5000 };
+  const of = (more: object, heldOut: number) => costs('grpo', params, heldOut, more, {}, { others: 7e5 });
+  const [without, with_] = [of({}, 3), of({ scoring }, 3)];
+  expect(with_.secondsPerStep - without.secondsPerStep).toBeCloseTo(8 * 110 * 0.001, 9);
+  const evaluation = (c: typeof with_) => c.totalSeconds - 10 * c.secondsPerStep;
+  expect(evaluation(with_) - evaluation(without)).toBeCloseTo(4 * 3 * 110 * 0.001, 9);
+  expect(without.memory.others).toBe(7e5);
+  expect(with_.memory.total - without.memory.total).toBeCloseTo(8 * 120 * 4000, 6);
+});
+
+it('answers of its own cost a distilled model their sampling, and are as long as they are', () => {
+  const of = (onPolicy: number) => costs('distill', { batchSize: 4, maxNewTokens: 64, onPolicy });
+  const row = rates.policy.secondsPerToken;
+  expect(of(0).secondsPerStep).toBeCloseTo(4 * 100 * row, 9);
+  // of prompts of 40 tokens
+  const sampling = 2 * 40 * 0.0001 + 20 * 0.01 + 2 * 10 * 0.001;
+  expect(of(0.5).secondsPerStep).toBeCloseTo(sampling + (2 * 100 + 2 * 50) * row, 9);
+  expect(of(0.5).rollouts).toBeNull();
 });

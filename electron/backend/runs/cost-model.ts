@@ -7,6 +7,8 @@ export interface RunShape {
   needs: Needs;
   /** Mean tokens of a prompt, or of an example. */
   rowTokens: number;
+  /** Mean tokens of what is answered: of a prompt. */
+  promptTokens: number;
   /** Forwards without gradient of each of a step's rows. */
   forwards: number;
   rank: number;
@@ -18,6 +20,8 @@ export interface RunShape {
   heldOut: number;
   microTokens: number;
   keepCheckpoints: number;
+  /** Bytes of the teacher and the reward model, where the policy's base does not serve as them too. */
+  others: number;
 }
 
 /** Bytes that an optimiser remembers of each number (native/src/train/rules/rule.h). */
@@ -43,64 +47,90 @@ export function costsOf(
   shape: RunShape,
 ): Costs {
   const { needs, steps } = shape;
-  const rollouts = needs.data === 'rollouts' ? needs.prompts * needs.groupSize : 0;
+  const { policy, critic, scoring } = rates;
   const limit = needs.maxNewTokens ?? 0;
   const length = Math.min(rates.meanLength, limit);
   const longest = Math.min(rates.longest, limit);
+  const rollouts = needs.data === 'rollouts' ? needs.prompts * needs.groupSize : 0;
+  // examples that the policy answers itself
+  const own = rollouts > 0 ? 0 : Math.round(needs.prompts * (needs.onPolicy ?? 0));
+  const answers = rollouts + own;
   const rowsOfDataset = needs.prompts * (needs.data === 'pairs' ? 2 : 1);
   const rows = rollouts > 0 ? rollouts : rowsOfDataset;
   const trainRows = rows * rates.trainedShare;
-  const rowTokens = Math.min(shape.rowTokens + length, needs.maxTokens ?? Infinity);
+  const most = needs.maxTokens ?? Infinity;
+  const answered = Math.min(shape.promptTokens + length, most);
+  const rowTokens = (answers * answered + (rows - answers) * Math.min(shape.rowTokens, most)) / rows;
 
-  const sampling = (prompts: number, answers: number) => {
-    if (answers === 0) return 0;
+  const sampling = (prompts: number, count: number) => {
+    if (count === 0) return 0;
     // answers beyond what is decoded at once follow as others end
-    const decodeSteps = Math.max(longest, (answers * length) / ROWS_AT_ONCE);
+    const decodeSteps = Math.max(longest, (count * length) / ROWS_AT_ONCE);
     return (
-      prompts * shape.rowTokens * rates.prefillPerToken +
+      prompts * shape.promptTokens * rates.prefillPerToken +
       decodeSteps * rates.decodeFixed +
-      answers * length * rates.decodePerRow
+      count * length * rates.decodePerRow
     );
   };
-  const training = trainRows * rowTokens * rates.trainPerToken * needs.passes;
+  const judging = (count: number) => count * answered * (scoring?.secondsPerToken ?? 0);
+  const update = policy.secondsPerToken + (critic?.secondsPerToken ?? 0);
+  const training = trainRows * rowTokens * update * needs.passes;
   // a forward is about a third of forward and backward
-  const scoring = (shape.forwards * rows * rowTokens * rates.trainPerToken) / 3;
-  const secondsPerStep = sampling(needs.prompts, rollouts) + training + scoring;
+  const forwards = (shape.forwards * rows * rowTokens * policy.secondsPerToken) / 3;
+  const secondsPerStep =
+    sampling(rollouts > 0 ? needs.prompts : own, answers) + judging(rollouts) + training + forwards;
+  const compared = needs.roles.filter((role) => role === 'policy' || role === 'reference').length;
   const evaluation =
     rollouts > 0
-      ? 4 * sampling(shape.heldOut, shape.heldOut)
+      ? 4 * (sampling(shape.heldOut, shape.heldOut) + judging(shape.heldOut))
       : // before and after; rated answers by the reference as well
         (2 *
           shape.heldOut *
-          rowTokens *
-          rates.trainPerToken *
+          shape.rowTokens *
+          policy.secondsPerToken *
           (rowsOfDataset / needs.prompts) *
-          needs.roles.length) /
+          compared) /
         3;
 
-  const trained = shape.full ? model.parameters : rates.adapterPerRank * shape.rank;
-  const moments = trained * STATE_BYTES[shape.optimizer];
+  const numbersOf = (adapter: { perRank: number; fixed: number } | null | undefined) =>
+    adapter ? adapter.perRank * shape.rank + adapter.fixed : 0;
+  const ofCritic = numbersOf(critic?.adapter);
+  const trained = shape.full ? model.parameters : numbersOf(policy.adapter);
+  const moments =
+    trained * STATE_BYTES[shape.optimizer] +
+    // Muon is for whole models alone
+    ofCritic * STATE_BYTES[shape.optimizer === 'muon' ? 'adamw' : shape.optimizer];
   // f32 masters, beside weights of another type
   const masters = shape.full && model.dtype !== 'f32' ? trained * 4 : 0;
-  const copies = shape.full && needs.roles.length > 1 ? 2 : 1;
+  const copies = shape.full && needs.roles.some((role) => role === 'reference' || role === 'critic') ? 2 : 1;
   const weights = model.weightBytes * copies;
-  const adapter = shape.full ? 0 : trained * 4;
+  const adapter = (shape.full ? 0 : trained * 4) + ofCritic * 4;
   const optimizer = moments + masters + (shape.full ? trained * 4 : 0);
-  const checkpoint = moments + masters + (shape.full ? model.weightBytes : adapter);
-  const answer = (shape.rowTokens + longest) * rates.samplingPerToken;
-  const cache = Math.min(rollouts, ROWS_AT_ONCE) * answer;
-  const padded =
-    trainRows * Math.max(rowTokens, Math.min(shape.rowTokens + longest, needs.maxTokens ?? Infinity));
-  const train = Math.min(padded / needs.minibatches, shape.microTokens) * rates.trainingPerToken;
-  // sampling and training take turns: what training needs beyond sampling is added
+  const checkpoint = moments + masters + adapter + (shape.full ? model.weightBytes : 0);
+  const answer = (shape.promptTokens + longest) * rates.samplingPerToken;
+  const cache = Math.min(answers, ROWS_AT_ONCE) * answer;
+  const padded = Math.max(
+    answers > 0 ? Math.min(shape.promptTokens + longest, most) : 0,
+    answers < rows ? Math.min(shape.rowTokens, most) : 0,
+  );
+  const atOnce = (tokens: number, bytes = 0) => Math.min(tokens, shape.microTokens) * bytes;
+  const oneUpdate = (trainRows * padded) / needs.minibatches;
+  const train = Math.max(
+    atOnce(oneUpdate, policy.bytesPerToken),
+    atOnce(oneUpdate, critic?.bytesPerToken),
+    atOnce(rollouts * padded, scoring?.bytesPerToken),
+  );
+  // sampling, scoring and training take turns: what the largest needs beyond sampling is added
   const activations = Math.max(0, train - cache);
-  const fixed = weights + adapter + optimizer;
+  const { others } = shape;
+  const fixed = weights + adapter + optimizer + others;
   return {
     leastBytes: fixed + Math.max(train, Math.min(cache, answer)),
     memory: {
       weights,
       adapter,
       optimizer,
+      others,
       cache,
       activations,
       total: fixed + cache + activations,

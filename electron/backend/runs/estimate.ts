@@ -1,18 +1,21 @@
 import type { Estimate, RunConfig } from '../../../shared/contract/runs';
-import { sequencesOf } from '../datasets';
-import { covers, extraForwards, probe, type Rates, type RunData } from '../train';
+import type { DataKind } from '../../../shared/algorithms';
+import { sequencesOf, type RowList, type RowOf } from '../datasets';
+import { covers, extraForwards } from '../train';
 import { checkConfig } from './check-config';
 import { costsOf } from './cost-model';
+import { measureRun, roleProblem, type Measure } from './measure';
 import { chooseMicroTokens, prepareData } from './prepare';
 import type { RunsOptions } from './options';
+import type { OtherRuns } from './other-runs';
 
 /** Rows that a probe works with; more tell no more. */
 const PROBE_ROWS = 512;
 /** Measured once for a model with a data set and a size of step; other fields of the form only scale it. */
-const measured = new WeakMap<RunsOptions['engineHost'], Map<string, Promise<Rates>>>();
+const measured = new WeakMap<RunsOptions['engineHost'], Map<string, Promise<Measure>>>();
 
 const nothing = {
-  memory: { weights: 0, adapter: 0, optimizer: 0, cache: 0, activations: 0, total: 0 },
+  memory: { weights: 0, adapter: 0, optimizer: 0, others: 0, cache: 0, activations: 0, total: 0 },
   secondsPerStep: 0,
   totalSeconds: 0,
   diskBytes: 0,
@@ -23,10 +26,10 @@ const nothing = {
 export async function estimateRun(
   config: RunConfig,
   options: RunsOptions,
-  isBusy: () => boolean,
+  runs: OtherRuns & { isBusy(): boolean },
   signal: AbortSignal,
 ): Promise<Estimate> {
-  const { problems, checked } = await checkConfig(config, options.sources);
+  const { problems, checked } = await checkConfig(config, options.sources, runs);
   const stats = await (await options.engineHost.engine()).stats();
   const availableBytes = stats.memoryLimitBytes;
   if (!checked) return { ...nothing, availableBytes, problems };
@@ -57,7 +60,8 @@ export async function estimateRun(
     });
   try {
     const engine = await options.engineHost.engine();
-    const known = measured.get(options.engineHost) ?? new Map<string, Promise<Rates>>();
+    const microTokens = await chooseMicroTokens(engine, model, params);
+    const known = measured.get(options.engineHost) ?? new Map<string, Promise<Measure>>();
     measured.set(options.engineHost, known);
     const key = [
       model.hash,
@@ -72,12 +76,14 @@ export async function estimateRun(
       // these look at the whole step first, with a forward of their own
       program.nodes.some(({ op }) => op === 'quantile' || op === 'sort'),
       JSON.stringify(config.data.mapping),
+      JSON.stringify([checked.teacher, checked.rewardModel]),
       // half or twice as many rows still scale; more is measured anew
       Math.round(Math.log2(needs.prompts * needs.groupSize)),
+      Math.round(4 * (needs.onPolicy ?? 0)),
     ].join(' ');
     const kept = await known.get(key)?.catch(() => null);
-    if (kept && !covers(kept, needs)) known.delete(key);
-    if (!known.has(key) && isBusy()) {
+    if (kept && !covers(kept.rates, needs)) known.delete(key);
+    if (!known.has(key) && runs.isBusy()) {
       return {
         ...nothing,
         availableBytes,
@@ -92,32 +98,34 @@ export async function estimateRun(
       };
     }
     if (!known.has(key)) {
-      const probing = probe(
-        {
-          engine,
-          model: lease.model,
-          algorithm,
-          params,
-          needs,
-          stopIds: model.text.stopIds,
-          data,
-        },
+      const probing = measureRun(
+        { engine, model: lease.model, algorithm, params, needs, text: model.text, data },
+        checked,
+        { sources: options.sources, engineHost: options.engineHost, engine, runs, microTokens },
         signal,
       );
       known.set(key, probing);
       probing.catch(() => known.delete(key));
     }
-    const rates = await known.get(key)!;
+    const measure = await known.get(key)!.catch((error: unknown) => {
+      const problem = roleProblem(error);
+      if (problem === null) throw error;
+      return problem;
+    });
+    if ('level' in measure) return { ...nothing, availableBytes, problems: [...problems, measure] };
+    const { rates, others } = measure;
     const { leastBytes, ...costs } = costsOf(lease.model, rates, {
       needs,
-      rowTokens: meanTokens(data),
+      rowTokens: meanOf(data, sequencesOf),
+      promptTokens: needs.data === 'examples' ? meanOf(data, promptOf) : meanOf(data, sequencesOf),
+      others,
       forwards: extraForwards(needs, program),
       rank: params.loraRank,
       full: params.method === 'full',
       optimizer: params.optimizer,
       steps: await algorithm.steps(params, prepared.usable),
       heldOut: prepared.heldOutRows,
-      microTokens: await chooseMicroTokens(engine, model, params),
+      microTokens,
       keepCheckpoints: options.settings.values.keepCheckpoints,
     });
     if (leastBytes > availableBytes) {
@@ -132,17 +140,6 @@ export async function estimateRun(
         level: 'warning',
         path: 'params',
         message: `All answers of a step at once need about ${gb(costs.memory.total)}; the engine may use ${gb(availableBytes)}: some wait, and sampling takes longer than shown.`,
-      });
-    }
-    const uncounted = [
-      ...needs.roles.filter((role) => role === 'critic' || role === 'teacher').map((role) => `the ${role}`),
-      ...(checked.rewardModel ? ['the reward model'] : []),
-    ];
-    if (uncounted.length > 0) {
-      problems.push({
-        level: 'warning',
-        path: '',
-        message: `Memory and time shown leave out ${uncounted.join(' and ')}: the run needs more.`,
       });
     }
     if (needs.resample) {
@@ -166,16 +163,24 @@ export async function estimateRun(
   }
 }
 
-function meanTokens({ rows }: RunData): number {
+/** Mean length of what `of` takes of each row. */
+function meanOf<Row extends RowOf[DataKind]>(
+  { rows }: { rows: RowList<Row> },
+  of: (row: Row) => readonly ArrayLike<number>[],
+): number {
   let tokens = 0;
   let sequences = 0;
   for (let k = 0; k < rows.length; k++) {
-    for (const { length } of sequencesOf(rows.at(k)!)) {
+    for (const { length } of of(rows.at(k)!)) {
       tokens += length;
       sequences++;
     }
   }
   return tokens / sequences;
 }
+
+/** What stands before an example's answer. */
+const promptOf = (row: RowOf[DataKind]) =>
+  'lossMask' in row ? [row.ids.subarray(0, Math.max(0, row.lossMask.indexOf(1)))] : [];
 
 const gb = (bytes: number) => `${(bytes / 1e9).toFixed(1)} GB`;

@@ -10,10 +10,11 @@ import { tellOfRows } from './left-out';
 import { chooseMicroTokens, identity, prepareData, type PreparedData } from './prepare';
 import type { Live, RunEntry } from './run-entry';
 import type { RunsOptions } from './options';
-import { openRewardModel, openTeacher, type TaughtBy } from './roles';
+import type { OtherRuns } from './other-runs';
+import { openRewardModel, openTeacher } from './roles';
 
 /** Takes a run from the queue to its end. Settles when its store is closed; a failure is the run's status. */
-export async function execute(entry: RunEntry, options: RunsOptions, taught: TaughtBy): Promise<void> {
+export async function execute(entry: RunEntry, options: RunsOptions, runs: OtherRuns): Promise<void> {
   const store = RunStore.open(entry.folder);
   let end!: () => void;
   const live: Live = {
@@ -25,7 +26,7 @@ export async function execute(entry: RunEntry, options: RunsOptions, taught: Tau
   store.onChange(() => entry.changed());
   entry.live = live;
   try {
-    const outcome = await work(entry, live, options, taught);
+    const outcome = await work(entry, live, options, runs);
     if (outcome === 'closed') store.setStatus('interrupted', 'Atelier was closed.');
   } catch (error) {
     fail(entry, store, options, error);
@@ -36,7 +37,7 @@ export async function execute(entry: RunEntry, options: RunsOptions, taught: Tau
   }
 }
 
-async function work(entry: RunEntry, live: Live, options: RunsOptions, taught: TaughtBy) {
+async function work(entry: RunEntry, live: Live, options: RunsOptions, runs: OtherRuns) {
   const { sources, engineHost, settings } = options;
   const record = entry.readable;
   const { config } = record;
@@ -60,7 +61,7 @@ async function work(entry: RunEntry, live: Live, options: RunsOptions, taught: T
   preparing(0, 1);
   // the rewards as they were when the run began, whatever their saved versions have become
   const frozen = { ...config, rewards: record.rewards };
-  const { problems, checked } = await checkConfig(frozen, sources);
+  const { problems, checked } = await checkConfig(frozen, sources, runs);
   if (!checked) {
     const first = problems.find((problem) => problem.level === 'error')!;
     throw new AtelierError('invalid_input', first.message, first.hint);
@@ -82,7 +83,7 @@ async function work(entry: RunEntry, live: Live, options: RunsOptions, taught: T
     if (store.lastStep() === 0) tellOfRows(store, prepared, (performance.now() - start) / 1000);
     await entry.setSteps(await checked.algorithm.steps(params, prepared.usable));
     const microTokens = await chooseMicroTokens(engine, model, params);
-    const from = { sources, engineHost, engine, taught, microTokens };
+    const from = { sources, engineHost, engine, runs, microTokens };
     if (checked.teacher) teacher = await openTeacher(checked.teacher, model, prepared.data, from);
     if (checked.rewardModel) judge = await openRewardModel(checked.rewardModel, from);
     return await train({

@@ -5,6 +5,7 @@ import type { ExportForm } from '../../../shared/contract/runs';
 import { AtelierError } from '../../../shared/rpc';
 import { copyTextFiles, folderSource, ggufSource, ggufText, writeTextFiles } from '../text';
 import type { Limits } from './logit-difference';
+import type { Compared } from './outputs';
 
 export interface WriteOptions {
   engine: Engine;
@@ -28,16 +29,23 @@ interface Form {
   write(options: WriteOptions): Promise<void>;
   /** What loads without the base; null: the folder is an adapter. */
   model: ((folder: string) => string) | null;
-  limits: Limits;
+  limits: FormLimits;
+  /** Whether a reward model's head can be written so. */
+  holdsScores: boolean;
 }
 
-const EXACT: Limits = { logit: 1e-3, kl: Infinity };
-/** Mean divergence in nats that rounding to so many bits may bring: what these types do to healthy models, and room. */
-const ROUNDED = {
-  16: { logit: Infinity, kl: 0.01 },
-  8: { logit: Infinity, kl: 0.05 },
-  4: { logit: Infinity, kl: 1 },
-};
+type FormLimits = Record<Compared, Limits>;
+const exact: Limits = { logit: 1e-3, kl: Infinity, share: Infinity };
+const EXACT: FormLimits = { logits: exact, scores: exact };
+/**
+ * What rounding to so many bits may bring, by what it does to healthy models, and room: of logits the mean divergence in
+ * nats; of scores, which only 16 bits are written of, the difference as a share of the largest.
+ */
+const rounded = (kl: number): FormLimits => ({
+  logits: { logit: Infinity, kl, share: Infinity },
+  scores: { logit: Infinity, kl: Infinity, share: 0.05 },
+});
+const ROUNDED = { 16: rounded(0.01), 8: rounded(0.05), 4: rounded(1) };
 
 const isFile = async (path: string) => !(await stat(path)).isDirectory();
 
@@ -63,6 +71,7 @@ export function formOf(form: ExportForm): Form {
       return {
         suffix: '',
         model: null,
+        holdsScores: true,
         limits: EXACT,
         async write({ adapter, to }) {
           if (adapter === null) {
@@ -80,6 +89,7 @@ export function formOf(form: ExportForm): Form {
     case 'merged':
       return {
         suffix: form.dtype === 'f32' ? '-merged' : `-merged-${form.dtype}`,
+        holdsScores: true,
         model: (folder) => folder,
         limits: form.dtype === 'f32' ? EXACT : ROUNDED[16],
         write: (options) => writeFolder(options, { kind: 'safetensors', dtype: form.dtype }),
@@ -87,6 +97,7 @@ export function formOf(form: ExportForm): Form {
     case 'mlx':
       return {
         suffix: form.bits === null ? '-mlx' : `-mlx-${form.bits}bit`,
+        holdsScores: false,
         model: (folder) => folder,
         limits: ROUNDED[form.bits ?? 16],
         write: (options) =>
@@ -99,6 +110,7 @@ export function formOf(form: ExportForm): Form {
       const file = `model-${form.type}.gguf`;
       return {
         suffix: `-gguf-${form.type}`,
+        holdsScores: false,
         model: (folder) => join(folder, file),
         limits: form.type === 'f32' ? EXACT : ROUNDED[form.type === 'f16' ? 16 : 8],
         async write(options) {

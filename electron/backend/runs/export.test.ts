@@ -29,7 +29,7 @@ async function honest({ adapter, rows }: VerifyRequest): Promise<VerifyAnswer> {
   const engine = scriptedEngine();
   const { id: loaded } = await engine.loadAdapter(scriptedModel.id, adapter!);
   const request = { model: scriptedModel.id, adapter: loaded, rows, positions: 'last' as const };
-  return { logits: await engine.logits(request) };
+  return { outputs: await engine.logits(request) };
 }
 const spawn: HostSpawn = async () => {
   let reply: (message: unknown) => void = () => undefined;
@@ -85,8 +85,8 @@ describe('an export', () => {
 
   it('that computes something else is kept and says so itself', async () => {
     answer = async (request) => {
-      const { logits } = (await honest(request)) as { logits: Float32Array };
-      return { logits: logits.map((value) => value + 1) };
+      const { outputs } = (await honest(request)) as { outputs: Float32Array };
+      return { outputs: outputs.map((value) => value + 1) };
     };
     const done = await write();
     expect(done).toMatchObject({ verified: false, message: expect.stringContaining('Do not use') });

@@ -12,11 +12,12 @@ import type { Taught } from '../system';
 import { formOf } from './export-forms';
 import { logitDifference, within, type Difference } from './logit-difference';
 import { modelCard } from './model-card';
-import { dataKindOfRun } from './data-kind';
+import { algorithmOfRun } from './about-run';
 import type { RunEntry } from './run-entry';
 import type { RunsOptions } from './options';
 import { summarise } from './summary';
 import type { UsableModel } from './sources';
+import { outputsOf, type Compared } from './outputs';
 import { verifyInFreshProcess } from './verify';
 
 const PROMPTS = 8;
@@ -46,6 +47,15 @@ export async function* exportRun(
 ): AsyncIterable<ExportProgress> {
   const record = entry.readable;
   const form = formOf(request.as);
+  const compared = comparedOf(entry);
+  if (compared === 'scores' && !form.holdsScores) {
+    throw new AtelierError(
+      'unsupported',
+      `A reward model cannot be written as ${request.as.kind.toUpperCase()}: what reads that form has no head for scores.`,
+      'Export it as an adapter, or merged.',
+      { path: 'as' },
+    );
+  }
   const checkpoint = entry.checkpoint(request.checkpoint);
   const source = await entry.taught(checkpoint.step, 'hashes');
   const model = await options.sources.model(record.config.model);
@@ -77,16 +87,17 @@ export async function* exportRun(
     });
     signal.throwIfAborted();
     yield { kind: 'progress', phase: 'verifying', done: 0, total: 1 };
-    const { live, base } = await compare(entry, model, source, temporary, form, options);
+    const { live, base } = await compare(entry, model, source, temporary, form, compared, options);
     signal.throwIfAborted();
-    const verified = within(live, form.limits) && base.logit > 0;
-    const message = verified ? null : complaint(live, base);
+    const verified = within(live, form.limits[compared]) && base.logit > 0;
+    const message = verified ? null : complaint(live, base, compared);
     const list = await writable(target, async () => {
       const card = modelCard(record, {
         step: checkpoint.step,
         heldOut,
         unverified: message,
         form: request.as,
+        scalarHead: compared === 'scores',
       });
       await writeFile(join(temporary, 'README.md'), card);
       const names = (await readdir(temporary)).sort();
@@ -106,6 +117,7 @@ export async function* exportRun(
       maxDifferenceBase: base.logit,
       meanKl: live.kl,
       topAgreement: live.top,
+      compared,
       verified,
       ...(message === null ? {} : { message }),
     };
@@ -134,9 +146,10 @@ async function writable<T>(target: string, write: () => Promise<T>): Promise<T> 
   }
 }
 
-function complaint(live: Difference, base: Difference): string {
+function complaint(live: Difference, base: Difference, compared: Compared): string {
   if (base.logit === 0) return 'It computes exactly what the base model does: it has learnt nothing.';
-  return `Reloaded, its logits differ from the trained policy's by up to ${live.logit} (mean divergence ${live.kl.toPrecision(2)} nats). Do not use this folder.`;
+  const more = compared === 'logits' ? ` (mean divergence ${live.kl.toPrecision(2)} nats)` : '';
+  return `Reloaded, its ${compared} differ from the trained model's by up to ${live.logit}${more}. Do not use this folder.`;
 }
 
 /** A folder that does not exist yet; a chosen one must lie where its host allows it. */
@@ -204,6 +217,7 @@ async function compare(
   source: Taught,
   target: string,
   form: ReturnType<typeof formOf>,
+  what: Compared,
   options: ExportOptions,
 ): Promise<{ live: Difference; base: Difference }> {
   const { rows } = await promptRows(entry, options);
@@ -212,7 +226,10 @@ async function compare(
     const held = await options.engineHost.weights(model, taught, weights);
     try {
       const engine = await options.engineHost.engine();
-      return await engine.logits({ model: held.model.id, adapter: held.adapter, rows, positions: 'last' });
+      // beside a base that gives no scores a head begins at 0
+      if (what === 'scores' && taught === null && !held.model.scalarHead)
+        return new Float32Array(rows.lengths.length);
+      return await outputsOf(engine, what, { model: held.model.id, adapter: held.adapter }, rows);
     } finally {
       held.release();
     }
@@ -226,10 +243,14 @@ async function compare(
       : { model: form.model(target), adapter: null }),
     weights,
     rows,
+    what,
   });
   const count = rows.lengths.length;
   return { live: logitDifference(fresh, live, count), base: logitDifference(fresh, base, count) };
 }
+
+const comparedOf = (entry: RunEntry): Compared =>
+  algorithmOfRun(entry.readable)?.scalarHead ? 'scores' : 'logits';
 
 /** The first prompts (or examples) of the run's data. */
 async function promptRows(entry: RunEntry, options: RunsOptions) {
@@ -237,7 +258,7 @@ async function promptRows(entry: RunEntry, options: RunsOptions) {
   const model = await options.sources.model(config.model);
   const { dataset, mapping } = config.data;
   // one that this version does not have: its rows are read as prompts
-  const kind = dataKindOfRun(entry.readable) ?? 'rollouts';
+  const kind = algorithmOfRun(entry.readable)?.data ?? 'rollouts';
   const { rows, close } = await options.sources.rows(kind, dataset, {
     mapping,
     model,

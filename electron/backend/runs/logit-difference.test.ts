@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { logitDifference, within } from './logit-difference';
 
-const exact = { logit: 1e-3, kl: Infinity };
+const exact = { logit: 1e-3, kl: Infinity, share: Infinity };
 
 it('measures logits, divergence and the likeliest token', () => {
   const a = Float32Array.of(0, Math.log(3), 1, 1);
@@ -19,5 +19,14 @@ it.each([
   ['an infinity', Float32Array.of(Infinity, 0)],
   ['another length', Float32Array.of(0)],
 ])('never holds %s for good', (_name, odd) => {
-  expect(within(logitDifference(odd, Float32Array.of(0, 0), 1), { logit: Infinity, kl: 1 })).toBe(false);
+  expect(within(logitDifference(odd, Float32Array.of(0, 0), 1), { logit: Infinity, kl: 1, share: 1 })).toBe(
+    false,
+  );
+});
+
+it('measures scores against the largest of them', () => {
+  const { logit, kl, share } = logitDifference(Float32Array.of(1, -4.5), Float32Array.of(1, -5), 2);
+  expect([logit, kl, share]).toEqual([0.5, 0, 0.1]);
+  expect(logitDifference(Float32Array.of(0), Float32Array.of(0), 1).share).toBe(0);
+  expect(logitDifference(Float32Array.of(1), Float32Array.of(0), 1).share).toBe(Infinity);
 });

@@ -1,21 +1,27 @@
-/** How far one model's last-position logits [N, V] are from another's. */
+/** How far one model's last-position logits [N, V], or scores [N], are from another's. */
 export interface Difference {
   /** Largest |a - b|; Infinity where a number is not one. */
   logit: number;
   /** Mean over rows of KL(b || a), in nats. */
   kl: number;
+  /** The largest difference as a share of the largest |b|; 0 where there is none. */
+  share: number;
   /** Share of rows whose likeliest token is the same. */
   top: number;
 }
 
 /** What a written model may differ by. */
-export type Limits = Pick<Difference, 'logit' | 'kl'>;
+export type Limits = Pick<Difference, 'logit' | 'kl' | 'share'>;
 
 export const within = (difference: Difference, limits: Limits): boolean =>
-  difference.logit <= limits.logit && difference.kl <= limits.kl && Number.isFinite(difference.logit);
+  difference.logit <= limits.logit &&
+  difference.kl <= limits.kl &&
+  difference.share <= limits.share &&
+  Number.isFinite(difference.logit);
 
 export function logitDifference(a: Float32Array, b: Float32Array, rows: number): Difference {
-  if (a.length !== b.length || a.length === 0) return { logit: Infinity, kl: Infinity, top: 0 };
+  if (a.length !== b.length || a.length === 0)
+    return { logit: Infinity, kl: Infinity, share: Infinity, top: 0 };
   const width = a.length / rows;
   let [logit, kl, same] = [0, 0, 0];
   for (let row = 0; row < rows; row++) {
@@ -31,7 +37,13 @@ export function logitDifference(a: Float32Array, b: Float32Array, rows: number):
     for (let k = 0; k < width; k++) kl += Math.exp(p[k]!) * (p[k]! - q[k]!);
     if (likeliest(of) === likeliest(against)) same++;
   }
-  return { logit, kl: Number.isNaN(kl) ? Infinity : kl / rows, top: same / rows };
+  const largest = b.reduce((most, x) => Math.max(most, Math.abs(x)), 0);
+  return {
+    logit,
+    kl: Number.isNaN(kl) ? Infinity : kl / rows,
+    share: logit === 0 ? 0 : logit / largest,
+    top: same / rows,
+  };
 }
 
 function logProbabilities(logits: Float32Array): Float64Array {

@@ -16,14 +16,22 @@ export interface CardNumbers {
   /** Why its check failed; null where it passed. */
   unverified: string | null;
   form: ExportForm;
+  /** It scores texts. */
+  scalarHead: boolean;
 }
+
+const SCORE = `
+
+The score of a conversation is \`model(ids).logits[0, 0]\`, with the ids of its chat template, the answer included.`;
 
 /** What the folder holds, and how it is loaded. */
 function aboutForm(
   form: ExportForm,
   base: string,
   whole: boolean,
+  scalarHead: boolean,
 ): { library: string; what: string; use: string } {
+  const auto = scalarHead ? 'AutoModelForSequenceClassification' : 'AutoModelForCausalLM';
   const merged = whole
     ? `${base} with all parameters trained`
     : `${base} with a LoRA adapter merged into it in 32-bit`;
@@ -31,25 +39,27 @@ function aboutForm(
     case 'adapter':
       return {
         library: 'peft',
-        what: `A LoRA adapter for ${base}`,
+        what: scalarHead
+          ? `A LoRA adapter with a score head, which makes a reward model of ${base}`
+          : `A LoRA adapter for ${base}`,
         use: `\`\`\`python
 from peft import PeftModel
-from transformers import AutoModelForCausalLM
+from transformers import ${auto}
 
-base = AutoModelForCausalLM.from_pretrained("PATH_OF_${base.replaceAll('"', '')}")
+base = ${auto}.from_pretrained("PATH_OF_${base.replaceAll('"', '')}"${scalarHead ? ', num_labels=1' : ''})
 model = PeftModel.from_pretrained(base, "PATH_OF_THIS_FOLDER")
-\`\`\``,
+\`\`\`${scalarHead ? SCORE : ''}`,
       };
     case 'merged':
       return {
         library: 'transformers',
         what: `${merged}, kept as ${form.dtype}`,
         use: `\`\`\`python
-from transformers import AutoModelForCausalLM, AutoTokenizer
+from transformers import ${auto}, AutoTokenizer
 
-model = AutoModelForCausalLM.from_pretrained("PATH_OF_THIS_FOLDER")
+model = ${auto}.from_pretrained("PATH_OF_THIS_FOLDER")
 tokenizer = AutoTokenizer.from_pretrained("PATH_OF_THIS_FOLDER")
-\`\`\``,
+\`\`\`${scalarHead ? SCORE : ''}`,
       };
     case 'gguf':
       return {
@@ -67,15 +77,18 @@ tokenizer = AutoTokenizer.from_pretrained("PATH_OF_THIS_FOLDER")
 }
 
 /** README.md of an export: what it is, how it was made, how to load it. */
-export function modelCard(record: RunRecord, { step, heldOut, unverified, form }: CardNumbers): string {
+export function modelCard(
+  record: RunRecord,
+  { step, heldOut, unverified, form, scalarHead }: CardNumbers,
+): string {
   const { config } = record;
   const whole = config.params['method'] === 'full';
-  const { library, what, use } = aboutForm(form, record.modelName, whole);
+  const { library, what, use } = aboutForm(form, record.modelName, whole, scalarHead);
   const number = (value: number | null) => (value === null ? 'not measured' : value.toFixed(3));
   return `---
 base_model: ${record.modelName}
 library_name: ${library}
-pipeline_tag: text-generation
+pipeline_tag: ${scalarHead ? 'text-classification' : 'text-generation'}
 tags:
 - ${whole ? 'full-parameter' : 'lora'}
 - ${config.algorithm}

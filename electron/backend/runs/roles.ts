@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
-import type { AdapterId, Engine, ModelInfo } from '../../../native/face';
+import type { Engine, ModelInfo } from '../../../native/face';
 import type { RoleModel, RunConfig } from '../../../shared/contract/runs';
 import { AtelierError } from '../../../shared/rpc';
 import { sequencesOf } from '../datasets';
-import type { EngineHost, Taught } from '../system';
+import type { EngineHost } from '../system';
 import {
   scoreOfRows,
   type RunData,
@@ -13,22 +13,23 @@ import {
   type WeightedScorer,
   type Weights,
 } from '../train';
+import type { OtherRuns } from './other-runs';
 import type { Sources, UsableModel } from './sources';
-
-/** What a run's checkpoint holds, the newest where none is named. */
-export type TaughtBy = (run: string, checkpoint: number | undefined) => Promise<Taught>;
 
 export interface RolesFrom {
   sources: Sources;
   engineHost: EngineHost;
   engine: Engine;
-  taught: TaughtBy;
+  runs: OtherRuns;
   microTokens: number;
 }
 
 /** A role that is in memory until `release`. */
-interface Held<Role> {
+export interface Held<Role> {
   role: Role;
+  /** The model, and bytes of what it has been taught beside it. */
+  model: ModelInfo;
+  adapterBytes: number;
   release(): Promise<void>;
 }
 
@@ -39,16 +40,24 @@ const COMPARED = 16;
 async function open(
   { adapter }: RoleModel,
   model: UsableModel,
-  { engineHost, engine, taught: taughtBy }: RolesFrom,
-): Promise<Held<{ model: ModelInfo; adapter: AdapterId | null; scalarHead: boolean }>> {
-  const taught = adapter && (await taughtBy(adapter.run, adapter.checkpoint));
-  const lease = await engineHost.acquire(taught?.kind === 'model' ? taught.folder : model.path, model.bytes);
+  { engineHost, engine, runs }: RolesFrom,
+): Promise<Held<Weights & { scalarHead: boolean }>> {
+  const taught = adapter && (await runs.taught(adapter, 'hashes'));
+  const lease = await engineHost.acquire(
+    taught?.kind === 'model' ? taught.folder : model.path,
+    model.bytes,
+    // an adapter fits the numbers that it was trained beside
+    taught?.kind === 'adapter' ? taught.weights : 'stored',
+  );
   try {
     const loaded =
       taught?.kind === 'adapter' ? await engine.loadAdapter(lease.model.id, taught.folder) : null;
     const scalarHead = loaded?.scalarHead ?? lease.model.scalarHead;
     return {
-      role: { model: lease.model, adapter: loaded?.id ?? null, scalarHead },
+      role: { model: lease.model.id, adapter: loaded?.id ?? null, scalarHead },
+      model: lease.model,
+      // f32
+      adapterBytes: (loaded?.parameters ?? 0) * 4,
       async release() {
         if (loaded) await engine.unloadAdapter(loaded.id);
         lease.release();
@@ -79,8 +88,8 @@ export async function openTeacher(
       { path: 'teacher' },
     );
   }
-  const { role, release } = await open(chosen, model, from);
-  return { role: { model: role.model.id, adapter: role.adapter }, release };
+  const held = await open(chosen, model, from);
+  return { ...held, role: { model: held.role.model, adapter: held.role.adapter } };
 }
 
 /** A reward model as one of a run's rewards. @throws AtelierError where it is not there or gives no scores */
@@ -89,32 +98,34 @@ export async function openRewardModel(
   from: RolesFrom,
 ): Promise<Held<WeightedScorer>> {
   const model = await from.sources.model(chosen.model);
-  const { role, release } = await open(chosen, model, from);
-  if (!role.scalarHead) {
-    await release();
-    throw new AtelierError(
-      'invalid_input',
-      `${model.name} gives no scores${chosen.adapter ? ', nor does what the run has taught it' : ''}.`,
-      'Choose what a run of the algorithm Reward model has made.',
-      { path: 'rewardModel' },
-    );
+  const held = await open(chosen, model, from);
+  const { scalarHead, ...weights } = held.role;
+  if (!scalarHead) {
+    await held.release();
+    throw new AtelierError('invalid_file', `${model.name}: what was opened has no scalar head.`, undefined, {
+      path: 'rewardModel',
+    });
   }
   const job = { engine: from.engine, microTokens: from.microTokens };
-  const weights = { model: role.model.id, adapter: role.adapter };
   return {
+    ...held,
     role: {
       name: 'model',
       weight: chosen.weight,
       scorer: {
-        hash: createHash('sha256').update(JSON.stringify(chosen)).digest('hex'),
+        hash: createHash('sha256')
+          .update(JSON.stringify([chosen, model.hash, model.templateHash]))
+          .digest('hex'),
         score: (samples, _key, signal) => scoreConversations(samples, model, job, weights, from, signal),
       },
     },
-    release,
   };
 }
 
-/** Each conversation as the reward model's own template writes it, scored at its end. */
+/**
+ * Each conversation as the reward model's own template and tokenizer write it, scored at its end: the policy may have
+ * others. As trl 1.16.0 (GRPOTrainer) does, with the tokenizer of the reward.
+ */
 async function scoreConversations(
   samples: Sample[],
   model: UsableModel,
@@ -125,14 +136,18 @@ async function scoreConversations(
 ): Promise<Score[]> {
   const start = performance.now();
   const written = await Promise.all(
-    samples.map(async ({ prompt, completion }): Promise<Int32Array | Error> => {
+    samples.map(async ({ prompt, completion }): Promise<Int32Array | AtelierError> => {
       try {
-        const asked = prompt.messages ?? [{ role: 'user', content: prompt.text }];
-        const ids = await sources.conversation(model, [...asked, { role: 'assistant', content: completion }]);
+        const messages = [...prompt.messages, { role: 'assistant', content: completion }];
+        const ids = await sources.conversation(model, messages);
         if (ids.length <= model.contextLength) return ids;
-        return new Error(`${ids.length} tokens; ${model.name} reads at most ${model.contextLength}`);
+        throw new AtelierError(
+          'invalid_data',
+          `${ids.length} tokens; ${model.name} reads at most ${model.contextLength}`,
+        );
       } catch (error) {
-        return error as Error;
+        if (error instanceof AtelierError && error.code !== 'internal') return error;
+        throw error;
       }
     }),
   );
@@ -141,7 +156,8 @@ async function scoreConversations(
   const milliseconds = (performance.now() - start) / samples.length;
   let next = 0;
   return written.map((one): Score => {
-    if (one instanceof Error) return { reward: null, status: 'error', error: one.message, milliseconds };
+    if (one instanceof AtelierError)
+      return { reward: null, status: 'error', error: one.message, milliseconds };
     const reward = scores[next++]!;
     return Number.isFinite(reward)
       ? { reward, status: 'ok', milliseconds }

@@ -16,8 +16,9 @@ import {
   type RunRecord,
 } from '../store';
 import { checkConfig, type Checked } from './check-config';
+import { algorithmOfRun } from './about-run';
 import { execute } from './execute';
-import type { TaughtBy } from './roles';
+import type { KnownRun, OtherRuns } from './other-runs';
 import { prepareData } from './prepare';
 import { RunEntry } from './run-entry';
 import type { RunsOptions } from './options';
@@ -33,7 +34,7 @@ const MAX_DEATHS = 2;
 const SOME_ROWS = 2048;
 
 /** All runs of a data folder: one works, others wait. */
-export class Runs {
+export class Runs implements OtherRuns {
   readonly #entries = new Map<string, RunEntry>();
   #queue: RunEntry[] = [];
   #active: RunEntry | null = null;
@@ -138,7 +139,7 @@ export class Runs {
   }
 
   async #check(config: RunConfig): Promise<{ checked: Checked }> {
-    const { problems, checked } = await checkConfig(config, this.options.sources);
+    const { problems, checked } = await checkConfig(config, this.options.sources, this);
     if (checked) return { checked };
     const first = problems.find((problem) => problem.level === 'error')!;
     throw new AtelierError('invalid_input', first.message, first.hint, { path: first.path, problems });
@@ -230,6 +231,18 @@ export class Runs {
     return busy?.record?.name ?? null;
   }
 
+  about({ run, checkpoint }: Parameters<OtherRuns['about']>[0]): KnownRun {
+    const entry = this.get(run);
+    entry.checkpoint(checkpoint);
+    const { name, config, modelName } = entry.readable;
+    const scalarHead = algorithmOfRun(entry.readable)?.scalarHead ?? false;
+    return { name, model: config.model, modelName, scalarHead };
+  }
+
+  taught(...[{ run, checkpoint }, by]: Parameters<OtherRuns['taught']>): ReturnType<OtherRuns['taught']> {
+    return this.get(run).taught(checkpoint, by);
+  }
+
   /** Committed checkpoints of all runs, of one model where it is given. */
   adapters(model?: string): z.input<typeof Adapter>[] {
     return this.all().flatMap((entry) => {
@@ -240,12 +253,17 @@ export class Runs {
         runName: record.name,
         checkpoint: checkpoint.step,
         model: record.config.model,
+        scalarHead: algorithmOfRun(record)?.scalarHead ?? false,
         step: checkpoint.step,
         reward: checkpoint.reward,
         bytes: checkpoint.bytes,
         createdAt: checkpoint.at,
       }));
     });
+  }
+
+  isBusy(): boolean {
+    return this.#active !== null;
   }
 
   status(): Pick<SystemStatus, 'activeRun' | 'queued'> {
@@ -275,8 +293,7 @@ export class Runs {
     }
     this.#active = entry;
     this.options.onWorking?.(entry.record!.name);
-    const taught: TaughtBy = (run, step) => this.get(run).taught(step, 'hashes');
-    void execute(entry, this.options, taught).finally(() => {
+    void execute(entry, this.options, this).finally(() => {
       this.#active = null;
       this.#pump();
     });

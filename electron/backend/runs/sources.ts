@@ -1,7 +1,7 @@
 import type { DataKind } from '../../../shared/algorithms';
 import type { FrozenReward } from '../../../shared/contract/runs';
 import type { LeftOut, Mapping } from '../../../shared/contract/datasets';
-import type { RowList, RowOf } from '../datasets';
+import type { PromptRow, RowList, RowOf } from '../datasets';
 import type { Scorer, TextSide } from '../train';
 import type { FoundAlgorithm } from './found-algorithm';
 
@@ -15,6 +15,8 @@ export interface UsableModel {
   contextLength: number;
   /** Bits of a number of a quantised checkpoint; null: floats. */
   quantizedBits: number | null;
+  /** A reward model: it scores texts and cannot write them. */
+  scalarHead: boolean;
   layers: number;
   hiddenSize: number;
   text: TextSide & {
@@ -57,11 +59,8 @@ export interface Sources {
   rows<K extends DataKind>(kind: K, dataset: string, options: RowOptions): Promise<Rows<RowOf[K]>>;
   /** One of the user's own, by its code where that is given; null: there is none of this key. */
   ownAlgorithm(key: string, code: string | null): Promise<FoundAlgorithm | null>;
-  /** The tokens of a conversation that ends with an answer, as the model's chat template writes it. */
-  conversation(
-    model: UsableModel,
-    messages: readonly { role: string; content: unknown }[],
-  ): Promise<Int32Array>;
+  /** The tokens of a conversation that ends with an answer, as the model's own template and tokenizer write it. */
+  conversation(model: UsableModel, messages: PromptRow['messages']): Promise<Int32Array>;
   reward(id: string): Promise<Pick<FrozenReward, 'code' | 'language'>>;
   /** Compiles the code and completes its settings; problems are `invalid_input`, at `params.<key>` of a setting. */
   scorer(reward: Pick<FrozenReward, 'code' | 'language' | 'params'>): Promise<Scorer>;

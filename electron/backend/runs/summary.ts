@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import { heldOutMetricsOf } from '../../../shared/algorithms';
 import type { Run, RunStatus, RunSummary } from '../../../shared/contract/runs';
 import { folderBytes } from '../store';
-import { dataKindOfRun } from './data-kind';
+import { algorithmOfRun } from './about-run';
 import type { RunEntry } from './run-entry';
 
 type Summary = z.input<typeof RunSummary>;
@@ -37,6 +37,7 @@ async function read(entry: RunEntry): Promise<Summary> {
     dataset: record.config.data.dataset,
     status: state.status,
     ...(state.message === undefined ? {} : { message: state.message }),
+    scalarHead: algorithmOfRun(record)?.scalarHead ?? false,
     step,
     steps: record.steps,
     headline: { key: record.headline, value: points.at(-1) ?? null, points },
@@ -51,9 +52,9 @@ async function read(entry: RunEntry): Promise<Summary> {
 /** The held-out measure that stands for the run. */
 function heldOut(entry: RunEntry): Summary['heldOut'] {
   const all = entry.reader.evaluations();
-  const kind = dataKindOfRun(entry.readable);
-  if (kind === null) return { before: null, after: null };
-  const [{ key }] = heldOutMetricsOf(kind);
+  const algorithm = algorithmOfRun(entry.readable);
+  if (algorithm === null) return { before: null, after: null };
+  const [{ key }] = heldOutMetricsOf(algorithm.data);
   const value = (metrics: Record<string, number> | undefined): number | null => {
     const found = metrics?.[key];
     return found === undefined || !Number.isFinite(found) ? null : found;
@@ -74,6 +75,7 @@ function corrupt(entry: RunEntry): Summary {
     dataset: 'unknown',
     status: 'corrupt',
     message: entry.corrupt ?? 'This run cannot be read.',
+    scalarHead: false,
     step: 0,
     steps: 0,
     headline: { key: '', value: null, points: [] },

@@ -21,6 +21,7 @@ export const scriptedSources: Sources = {
     bytes: 4000,
     contextLength: 256,
     quantizedBits: null,
+    scalarHead: false,
     layers: 1,
     hiddenSize: 8,
     text: { ...scriptedText, pieces: async (ids) => Array.from(ids, (c) => String.fromCharCode(c)) },

@@ -13,8 +13,7 @@ export function runVerbs(runs: Runs, options: ExportOptions): Handlers<AtelierCo
   return {
     list: () => Promise.all(runs.all().map((entry) => summarise(entry, runs.place(entry)))),
     get: ({ id }) => details(runs.get(id), runs.place(runs.get(id))),
-    estimate: (config, { signal }) =>
-      estimateRun(config, options, () => runs.status().activeRun !== null, signal),
+    estimate: (config, { signal }) => estimateRun(config, options, runs, signal),
     start: (config) => runs.start(config),
     follow: ({ id, after }, { signal }) => {
       const entry = runs.get(id);

@@ -2,6 +2,7 @@ import type { Device, Rows } from '../../../native/face';
 import type { BaseWeights } from '../../../shared/algorithms';
 import { AtelierError } from '../../../shared/rpc';
 import type { HostSpawn } from '../../supervise/host-spawn';
+import type { Compared } from './outputs';
 
 export interface VerifyRequest {
   device: Device;
@@ -10,13 +11,14 @@ export interface VerifyRequest {
   adapter: string | null;
   weights: BaseWeights;
   rows: Rows;
+  what: Compared;
 }
 
-export type VerifyAnswer = { logits: Float32Array } | { error: string };
+export type VerifyAnswer = { outputs: Float32Array } | { error: string };
 
 const PATIENCE_MS = 10 * 60 * 1000;
 
-/** Last-position logits of what was written, computed by a process that has seen nothing of it. */
+/** Last-position logits (or scores) of what was written, computed by a process that has seen nothing of it. */
 export async function verifyInFreshProcess(spawn: HostSpawn, request: VerifyRequest): Promise<Float32Array> {
   const child = await spawn('verify');
   try {
@@ -37,7 +39,7 @@ export async function verifyInFreshProcess(spawn: HostSpawn, request: VerifyRequ
     });
     if ('error' in answer)
       throw new AtelierError('invalid_file', `The export cannot be loaded again: ${answer.error}`);
-    return answer.logits;
+    return answer.outputs;
   } finally {
     child.kill('SIGKILL');
   }

@@ -132,6 +132,12 @@ export class ModelText {
     };
   }
 
+  /** The tokens of a conversation that ends with an answer: what a reward model reads, and learns from as an example. */
+  async conversation(messages: readonly ChatMessage[]): Promise<Int32Array> {
+    if (this.template) return (await this.chat(messages)).ids;
+    return (await this.#plainPair(plainText(messages.slice(0, -1)), plainText(messages.slice(-1)))).ids;
+  }
+
   /** A row to train on, with the mask of what is trained. Throws where nothing would be. */
   async example(example: TextExample, options: ChatOptions = {}): Promise<EncodedExample> {
     const made = await this.#example(example, options);

@@ -14,6 +14,8 @@ export {
   type Weights,
 } from './job';
 export { train, type Outcome } from './loop';
-export { covers, probe, type Rates } from './probe';
+export { probe, type Rates } from './probe';
+export type { ProbeRequest } from './probe-request';
+export { covers } from './probe-sampling';
 export { isPlain } from './score-answers';
 export { extraForwards, scoreOfRows } from './score-rows';

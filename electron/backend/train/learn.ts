@@ -111,7 +111,6 @@ function summarise(results: StepResult[]): Record<string, number> {
   metrics['train/grad_norm'] = mean(results.map((result) => result.gradNorm));
   const seconds = results.reduce((sum, result) => sum + result.seconds, 0);
   metrics['perf/train_tokens_per_s'] = results.reduce((sum, result) => sum + result.tokens, 0) / seconds;
-  metrics['perf/peak_bytes'] = Math.max(...results.map((result) => result.peakBytes));
   return metrics;
 }
 

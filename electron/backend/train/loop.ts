@@ -181,11 +181,13 @@ class Training {
     if (pause) return this.#holdBack(step, gathered, rewards, pause);
     const { learnt, critic } = await this.#learn(step, gathered.rows);
     const seconds = (performance.now() - start) / 1000;
+    const { peakBytes } = await job.engine.stats();
     const metrics: Record<string, number> = {
       ...gathered.metrics,
       ...learnt.metrics,
       ...critic,
       'perf/step_seconds': seconds,
+      'perf/peak_bytes': peakBytes,
     };
     const findings = [...rewards, ...(await this.#examine(step, gathered, metrics, learnt))];
     policy.step = step;

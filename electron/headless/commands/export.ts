@@ -31,9 +31,11 @@ export const exportCommand: Command = {
         process.stdout.write(`${item.path}\n`);
         for (const { name, bytes } of item.files) process.stdout.write(`  ${name}  ${bytes} bytes\n`);
         process.stdout.write(
-          `${item.verified ? 'verified' : 'NOT VERIFIED'}: reloaded, its logits differ from the policy's by at most ` +
-            `${item.maxDifferenceLive}, from the base model's by ${item.maxDifferenceBase}; mean divergence ${item.meanKl.toPrecision(3)} nats, ` +
-            `the likeliest token agrees for ${(item.topAgreement * 100).toFixed(0)} %\n`,
+          `${item.verified ? 'verified' : 'NOT VERIFIED'}: reloaded, its ${item.compared} differ from the trained model's by at most ` +
+            `${item.maxDifferenceLive}, from the base model's by ${item.maxDifferenceBase}` +
+            (item.compared === 'logits'
+              ? `; mean divergence ${item.meanKl.toPrecision(3)} nats, the likeliest token agrees for ${(item.topAgreement * 100).toFixed(0)} %\n`
+              : '\n'),
         );
         if (item.message) process.stdout.write(`${item.message}\n`);
         return item.verified ? 0 : 1;

@@ -23,7 +23,7 @@ export const modelsCommand: Command = {
         process.stdout.write(
           values.json
             ? `${JSON.stringify(model)}\n`
-            : `${model.id}: ${model.name}, ${model.state}${model.reason ? ` (${model.reason})` : ''}\n`,
+            : `${model.id}: ${model.name}, ${model.scalarHead ? 'a reward model, ' : ''}${model.state}${model.reason ? ` (${model.reason})` : ''}\n`,
         );
         if (model.state === 'ready' && !model.hasChatTemplate && !values.json)
           process.stdout.write(
@@ -46,11 +46,12 @@ export const modelsCommand: Command = {
         values.json
           ? `${JSON.stringify(all)}\n`
           : table(
-              ['id', 'state', 'family', 'parameters', 'size', 'path'],
+              ['id', 'state', 'family', 'made for', 'parameters', 'size', 'path'],
               all.map((m) => [
                 m.id,
                 m.state,
                 m.family ?? '',
+                m.scalarHead ? 'scores' : 'text',
                 m.parameters?.toLocaleString('en') ?? '',
                 m.bytes === null ? '' : bytes(m.bytes),
                 m.path,

@@ -111,6 +111,7 @@ Napi::Object to_js(
   o.Set("contextLength", config.context);
   o.Set("tied", config.tied);
   o.Set("leftOut", strings(env, left_out));
+  o.Set("scalarHead", config.scalar_head);
   return o;
 }
 

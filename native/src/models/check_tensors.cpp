@@ -19,7 +19,7 @@ std::string shape_text(const mx::Shape& shape) {
 void check_tensors(const Model& model, const TensorShapes& found, const std::string& where) {
   std::vector<TensorSpec> specs = model.tensors();
   const ModelConfig& c = model.config();
-  if (c.tied && found.count("lm_head.weight")) {
+  if (c.tied && !c.scalar_head && found.count("lm_head.weight")) {
     specs.push_back({"lm_head.weight", {c.vocabulary, c.hidden}});
   }
   TensorShapes extra = found;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,10 @@ struct ModelConfig {
   int context;
   bool tied;
   double initializer_range = 0.02;
+  /** A sequence classifier with one label (transformers' `*ForSequenceClassification`): `score` and no `lm_head`. */
+  bool scalar_head = false;
+  /** What a batch is filled up with: a row is scored after its last token that is none. */
+  std::optional<int> pad_token = {};
   /** The config.json that it was read from, as text, without what is left out. */
   std::string json;
   std::vector<LeftOut> left_out = {};

@@ -106,6 +106,30 @@ void ConfigReader::require_known_keys() const {
   }
 }
 
+// Labels as PreTrainedConfig of transformers 5.24.0 counts them: id2label's, else num_labels, else two.
+bool ConfigReader::scalar_head() const {
+  const Json& architectures = value("architectures");
+  const Json name = architectures.is_array() && !architectures.empty() ? architectures[0] : Json();
+  if (!name.is_string() || !is_classifier(name.get<std::string>())) {
+    return false;
+  }
+  const Json& labels = value("id2label");
+  const int count =
+      labels.is_object() ? static_cast<int>(labels.size()) : this->count("num_labels", 2);
+  if (count != 1) {
+    unsupported(
+        "a classifier with " + std::to_string(count) + " labels (num_labels)",
+        "A reward model has one: its score.");
+  }
+  return true;
+}
+
+std::optional<int> ConfigReader::pad_token() const {
+  const Json& id = value("pad_token_id");
+  return id.is_number_integer() && id >= 0 && id <= INT32_MAX ? std::optional(id.get<int>())
+                                                              : std::nullopt;
+}
+
 ModelConfig ConfigReader::model(const std::string& family, bool tied_by_default) const {
   require("is_encoder_decoder", {false});
   require("attention_dropout", {0, 0.0});
@@ -127,6 +151,11 @@ ModelConfig ConfigReader::model(const std::string& family, bool tied_by_default)
   c.context = count("max_position_embeddings");
   c.tied = flag("tie_word_embeddings", tied_by_default);
   c.initializer_range = number("initializer_range", 0.02);
+  c.scalar_head = scalar_head();
+  if (c.scalar_head) {
+    c.left_out.push_back({"lm_head.", "a head over the vocabulary"});
+  }
+  c.pad_token = pad_token();
   c.json = json_.dump();
   if (c.layers > 10'000 || c.hidden > 1'000'000) {
     invalid("sizes beyond any model that can be run");

@@ -36,6 +36,11 @@ struct DenseDefaults {
   bool tied = false;
 };
 
+/** Whether transformers' class of that name is a sequence classifier. */
+inline bool is_classifier(const std::string& architecture) {
+  return architecture.ends_with("ForSequenceClassification");
+}
+
 /** Reads a config.json: values with their type and range checked, and features that are not run refused. */
 class ConfigReader {
  public:
@@ -90,6 +95,8 @@ class ConfigReader {
 
  private:
   const Json* find(const char* key) const;
+  bool scalar_head() const;
+  std::optional<int> pad_token() const;
 
   const Json& json_;
   std::string where_;

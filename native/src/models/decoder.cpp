@@ -37,7 +37,9 @@ std::vector<TensorSpec> Decoder::tensors() const {
   const ModelConfig& c = config();
   std::vector<TensorSpec> out{
       {"model.embed_tokens.weight", {c.vocabulary, c.hidden}}, spec_.final_norm.tensor()};
-  if (!c.tied) {
+  if (c.scalar_head) {
+    out.push_back({scalar_head_name, {1, c.hidden}});
+  } else if (!c.tied) {
     out.push_back({"lm_head.weight", {c.vocabulary, c.hidden}});
   }
   auto add = [&](const std::vector<TensorSpec>& more) {

@@ -3,6 +3,7 @@
 #include "core/error.h"
 #include "io/file.h"
 #include "io/safetensors.h"
+#include "models/registry.h"
 
 #include <memory>
 #include <tuple>
@@ -19,6 +20,11 @@ Json config_of(const MergedCheckpoint& merged, const FolderForm& form, const For
   config["tie_word_embeddings"] = merged.tied();
   if (config.contains("text_config")) {
     config["text_config"]["tie_word_embeddings"] = merged.tied();
+  }
+  if (merged.scalar_head()) {
+    config["architectures"] = {classifier_of(merged.model().config().family)};
+    config["id2label"] = {{"0", "LABEL_0"}};
+    config["label2id"] = {{"LABEL_0", 0}};
   }
   if (const auto common = commonest(forms)) {
     config["quantization"] = {
@@ -103,6 +109,12 @@ void export_folder(
     const std::string& dir,
     const FolderForm& form,
     const std::atomic<bool>& cancelled) {
+  if (merged.scalar_head() && form.format == "mlx") {
+    throw Error(
+        ErrorCode::unsupported_model,
+        "a reward model cannot be written for mlx-lm, which loads none",
+        "Export it merged, as safetensors, or as an adapter.");
+  }
   const Forms forms =
       form.quantise ? forms_of(merged.model(), merged.shapes(), *form.quantise) : Forms{};
   std::vector<TensorToWrite> tensors;

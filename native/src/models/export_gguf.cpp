@@ -99,6 +99,12 @@ void export_gguf(
     std::vector<GgufEntry> text,
     const std::atomic<bool>& cancelled) {
   const ModelConfig& c = merged.model().config();
+  if (merged.scalar_head()) {
+    throw Error(
+        ErrorCode::unsupported_model,
+        "a reward model cannot be written as GGUF",
+        "Export it merged, as safetensors, or as an adapter.");
+  }
   if (c.family != "llama" && c.family != "qwen3") {
     throw Error(
         ErrorCode::unsupported_model,

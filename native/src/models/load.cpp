@@ -115,7 +115,8 @@ LoadedModel load_model(const Checkpoint& checkpoint, const Forms& forms, mx::Dty
     } else if (auto form = forms.find(module); form != forms.end()) {
       tensors.merge(quantised(module, checkpoint.read(name, dtype), form->second));
     } else {
-      tensors.emplace(name, checkpoint.read(name, dtype));
+      // Scores are read in f32 whatever the rest is computed in.
+      tensors.emplace(name, checkpoint.read(name, name == scalar_head_name ? mx::float32 : dtype));
     }
   }
   if (auto head = tensors.find("lm_head.weight"); model.config().tied && head != tensors.end()) {

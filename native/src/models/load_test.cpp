@@ -269,7 +269,7 @@ TEST_CASE("what a checkpoint has and the engine does not run is refused by name"
   const auto unsupported = ErrorCode::unsupported_model, invalid = ErrorCode::invalid_file;
   CHECK(code_of(changed("model_type", "gemma2"), "gemma2") == unsupported);
   CHECK(
-      code_of(changed("architectures", {"Qwen3ForSequenceClassification"}), "architectures") ==
+      code_of(changed("architectures", {"Qwen3ForTokenClassification"}), "architectures") ==
       unsupported);
   CHECK(code_of(changed("use_sliding_window", true), "use_sliding_window") == unsupported);
   CHECK(

@@ -22,7 +22,10 @@ MergedCheckpoint::MergedCheckpoint(
   if (adapter_dir) {
     adapter_ = load_adapter(*adapter_dir, model().linears(), {c.vocabulary, c.hidden});
   }
-  if (tied()) {
+  if (scalar_head()) {
+    shapes_.erase(head);
+    shapes_.insert_or_assign(scalar_head_name, mx::Shape{1, c.hidden});
+  } else if (tied()) {
     shapes_.erase(head);
   } else {
     shapes_.insert_or_assign(head, mx::Shape{c.vocabulary, c.hidden});
@@ -89,6 +92,10 @@ mx::array MergedCheckpoint::added(const Addition& addition, const mx::Shape& sha
       mx::array(0.0f),
       "constant",
       mx::Device::cpu);
+}
+
+bool MergedCheckpoint::scalar_head() const {
+  return model().config().scalar_head || adapter_.params.count(scalar_head_name) > 0;
 }
 
 bool MergedCheckpoint::tied() const {

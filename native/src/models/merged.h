@@ -16,6 +16,8 @@ class MergedCheckpoint {
   }
   /** The head is the embedding: false too where the base ties them and the adapter has a head of its own. */
   bool tied() const;
+  /** A reward model: the base is one, or the adapter makes it one. */
+  bool scalar_head() const;
   /** By transformers' names. */
   const TensorShapes& shapes() const {
     return shapes_;

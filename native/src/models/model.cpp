@@ -1,5 +1,7 @@
 #include "models/model.h"
 
+#include "core/error.h"
+
 namespace atelier {
 
 mx::array Model::hidden(
@@ -35,6 +37,12 @@ int64_t Model::parameters() const {
 
 Weight Model::head(const Params& weights) const {
   const bool own = weights.count("lm_head.weight") > 0;
+  if (config_.scalar_head && !own) {
+    throw Error(
+        ErrorCode::invalid_argument,
+        "model: it is a reward model, which scores texts: it has no head over the vocabulary",
+        "Choose the model that it was made from, or another one that writes.");
+  }
   return weight_of(weights, own ? "lm_head" : "model.embed_tokens", config_.hidden);
 }
 

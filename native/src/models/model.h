@@ -123,7 +123,7 @@ class Model {
   virtual mx::array final_norm(const Params& weights, const mx::array& x_BLD) const = 0;
   /**
    * [V, D]: `lm_head` where the weights have one, else the tied embedding. Logits are hidden · headᵀ, in f32. An
-   * adapter may bring a head of its own beside a tied embedding.
+   * adapter may bring a head of its own beside a tied embedding. Throws invalid_argument for a reward model.
    */
   Weight head(const Params& weights) const;
 

@@ -12,6 +12,8 @@ struct Family {
   /** Names of transformers' class; older files may have another. */
   std::vector<const char*> architectures;
   std::shared_ptr<const Model> (*make)(const ConfigReader& reader);
+  /** The sequence classifier on the same layers; null: it is not run. */
+  const char* classifier = nullptr;
 };
 
 const Family families[] = {
@@ -19,10 +21,10 @@ const Family families[] = {
      {"BailingHybridForCausalLM", "BailingMoeV3ForCausalLM"},
      make_bailing_hybrid},
     {"gemma3_text", {"Gemma3ForCausalLM"}, make_gemma3},
-    {"llama", {"LlamaForCausalLM"}, make_llama},
+    {"llama", {"LlamaForCausalLM"}, make_llama, "LlamaForSequenceClassification"},
     {"mistral", {"MistralForCausalLM"}, make_mistral},
-    {"qwen2", {"Qwen2ForCausalLM"}, make_qwen2},
-    {"qwen3", {"Qwen3ForCausalLM"}, make_qwen3},
+    {"qwen2", {"Qwen2ForCausalLM"}, make_qwen2, "Qwen2ForSequenceClassification"},
+    {"qwen3", {"Qwen3ForCausalLM"}, make_qwen3, "Qwen3ForSequenceClassification"},
     {"qwen3_5", {"Qwen3_5ForConditionalGeneration"}, make_qwen3_5},
     {"qwen3_5_moe", {"Qwen3_5MoeForConditionalGeneration"}, make_qwen3_5_moe},
     {"qwen3_5_moe_text", {"Qwen3_5MoeForCausalLM"}, make_qwen3_5_moe},
@@ -65,10 +67,23 @@ std::shared_ptr<const Model> make_model(const std::string& config_json, const st
   for (const char* name : family.architectures) {
     architectures.push_back(Json::array({name}));
   }
+  if (family.classifier) {
+    architectures.push_back(Json::array({family.classifier}));
+  }
   reader.require("architectures", architectures);
   std::shared_ptr<const Model> model = family.make(reader);
   reader.require_known_keys();
   return model;
+}
+
+std::string classifier_of(const std::string& family) {
+  const char* name = find_family(family, "config.json").classifier;
+  if (!name) {
+    throw Error(
+        ErrorCode::unsupported_model,
+        "a reward model of the family " + quoted(family) + " is not supported");
+  }
+  return name;
 }
 
 }  // namespace atelier

@@ -14,4 +14,7 @@ namespace atelier {
  */
 std::shared_ptr<const Model> make_model(const std::string& config_json, const std::string& where);
 
+/** transformers' class of a sequence classifier of a family. Throws unsupported_model where it is not run. */
+std::string classifier_of(const std::string& family);
+
 }  // namespace atelier

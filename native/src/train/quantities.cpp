@@ -79,6 +79,17 @@ bool Forward::wants(const std::string& name) const {
   });
 }
 
+// As transformers 5.24.0 pools (GenericForSequenceClassification), which takes the first token where all are padding.
+int Forward::pads_at_end(int row) const {
+  const int last = rows_.lengths[row] - 2;  // the one after it was added by with_end
+  const auto token = rows_.ids.begin() + offsets_.token[row];
+  int pads = 0;
+  while (pads < last && options_.pad_token == token[last - pads]) {
+    pads++;
+  }
+  return pads;
+}
+
 Forward::Batch Forward::prepare(const MicroBatch& micro) const {
   bool ends = with_ends();
   MicroBatch ended = micro;
@@ -97,7 +108,7 @@ Forward::Batch Forward::prepare(const MicroBatch& micro) const {
     if (ends) {
       // A row of one token has no target to give its share to; it has none.
       batch.share_of_position.push_back(count > 0 ? first + count - 1 : -1);
-      end.push_back(at++);
+      end.push_back(at++ - pads_at_end(row));
     }
   }
   if (ends) {

@@ -35,6 +35,8 @@ struct QuantityOptions {
   bool train_head = false;
   /** How the student's hidden states are made. */
   ForwardOptions forward = {};
+  /** `score` is read after a row's last token that is not this one; absent: after its last. */
+  std::optional<int> pad_token = {};
 };
 
 /**
@@ -75,6 +77,8 @@ class Forward {
   bool with_ends() const {
     return wants("score") || wants("routerAux");
   }
+  /** Padding that the row itself ends with; never all of it. */
+  int pads_at_end(int row) const;
   mx::array router_aux(const std::vector<mx::array>& router_logits, const Batch& batch) const;
   bool wants(const std::string& name) const;
   mx::array over_vocabulary(

@@ -11,7 +11,12 @@ Scores score(
     const ScoreOptions& options,
     const std::optional<Teacher>& teacher,
     const std::atomic<bool>& cancelled) {
-  Forward forward(rows, {options.wanted, options.temperature}, teacher);
+  Forward forward(
+      rows,
+      {.wanted = options.wanted,
+       .temperature = options.temperature,
+       .pad_token = model.config().pad_token},
+      teacher);
   auto targets = rows.targets();
   Scores result;
   bool ends = false;

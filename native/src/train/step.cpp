@@ -82,7 +82,8 @@ Gradients gradients(
       {objective.wanted(),
        request.temperature,
        trainable.trains_head(),
-       {request.recompute, request.noise}},
+       {request.recompute, request.noise},
+       trainable.model().model->config().pad_token},
       teacher);
   objective.prepass(made_for_prepass(trainable, objective, request, teacher, cancelled));
   const auto parameters = trainable.arguments();

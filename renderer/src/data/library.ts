@@ -15,6 +15,10 @@ export function useModels() {
   return useQuery({ queryKey: ['models'], queryFn: ({ signal }) => client.models.list({}, { signal }) });
 }
 
+/** Those that can be talked to and taught: they are ready, and write texts. */
+export const writersOf = (models: readonly Model[] | undefined): Model[] =>
+  models?.filter(({ state, scalarHead }) => state === 'ready' && !scalarHead) ?? [];
+
 export function useAdapters(model?: string) {
   const client = useClient();
   return useQuery({

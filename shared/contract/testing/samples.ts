@@ -31,6 +31,7 @@ const summary = {
   status: 'running' as const,
   step: 3,
   steps: 80,
+  scalarHead: false,
   headline: { key: 'reward/mean', value: 0.4, points: [0.3, 0.35, 0.4] },
   heldOut: { before: 0.36, after: null },
   createdAt: at,
@@ -52,6 +53,7 @@ const model = {
   vocabularySize: 96,
   hiddenSize: 160,
   layers: 4,
+  scalarHead: false,
   hasChatTemplate: true,
   addedAt: at,
 };
@@ -183,7 +185,7 @@ export const samples: Samples = {
     estimate: {
       input: config,
       output: {
-        memory: { weights: 6, adapter: 1, optimizer: 2, cache: 3, activations: 4, total: 16 },
+        memory: { weights: 6, adapter: 1, optimizer: 2, others: 5, cache: 3, activations: 4, total: 21 },
         availableBytes: 2 ** 33,
         secondsPerStep: 1.2,
         totalSeconds: 96,
@@ -249,6 +251,7 @@ export const samples: Samples = {
           kind: 'done',
           path: '~/runs/x/exports/1',
           files: [{ name: 'adapter_model.safetensors', bytes: 99 }],
+          compared: 'logits',
           maxDifferenceLive: 0,
           maxDifferenceBase: 3.5,
           meanKl: 0,
@@ -271,6 +274,7 @@ export const samples: Samples = {
           runName: 'Carry the one',
           checkpoint: 80,
           model: 'abacus',
+          scalarHead: false,
           step: 80,
           reward: 0.9,
           bytes: 99,

@@ -75,10 +75,11 @@ const checked = (value, what) => {
 const calls = {
   describe: () => {
     const defaults = it.params.parse({});
-    const { data, roles } = it.needs(defaults);
+    const { data, roles, scalarHead } = it.needs(defaults);
     return { key: it.key, label: it.label, help: it.help, headline: it.headline, metrics: it.metrics,
       fields: fields.fields(it), data, rewarded: it.advantages !== undefined,
-      ...(roles.includes('teacher') && { taught: true }) };
+      ...(roles.includes('teacher') && { taught: true }),
+      ...(scalarHead && { scalarHead: true }) };
   },
   settle: ({ values: given }) => {
     const { data, error } = it.params.safeParse(given);

@@ -9,7 +9,7 @@ import { EmptyState, ErrorState, SkeletonRows } from '../../components/States';
 import { useConversation, type Sampling, type Speaker } from '../../data/chat';
 import { useStored } from '../../data/draft';
 import { asFailure } from '../../data/failure';
-import { useAdapters, useModels } from '../../data/library';
+import { useAdapters, useModels, writersOf } from '../../data/library';
 import { Composer } from './Composer';
 import { SamplingDrawer } from './SamplingDrawer';
 import { Turns } from './Turns';
@@ -43,8 +43,8 @@ export function ChatScreen({ search }: { search: ChatSearch }) {
   );
   const conversation = useConversation();
 
-  const ready = models.data?.filter((model) => model.state === 'ready') ?? [];
-  const withAdapters = adapters.data ?? [];
+  const ready = writersOf(models.data);
+  const withAdapters = (adapters.data ?? []).filter(({ scalarHead }) => !scalarHead);
   const byRun = withAdapters.find((adapter) => adapter.run === search.run);
   const model =
     ready.find((each) => each.id === (search.model ?? byRun?.model)) ??
@@ -155,7 +155,7 @@ export function ChatScreen({ search }: { search: ChatSearch }) {
           <EmptyState picture={<ChatPicture />} title="Choose a model to talk to">
             {ready.length === 0
               ? 'No model is ready. Add one on the Models page.'
-              : 'The model in the address is not there or not ready.'}
+              : 'The model in the address is not there, not ready, or writes no texts.'}
           </EmptyState>
         ) : (
           <>

@@ -17,7 +17,7 @@ import { desktop } from '../../data/desktop';
 import { useExport, type ExportDone } from '../../data/exporting';
 import { useModels, type Adapter } from '../../data/library';
 import styles from './ExportPanel.module.css';
-import { FORMS, KINDS } from './forms';
+import { FORMS, kindsOf } from './forms';
 
 export function ExportPanel({ adapter }: { adapter: Adapter }) {
   const [path, setPath] = useState('');
@@ -40,7 +40,11 @@ export function ExportPanel({ adapter }: { adapter: Adapter }) {
         <Segmented
           label="Form"
           value={kind}
-          options={KINDS.map((value) => ({ value, label: FORMS[value].label, title: FORMS[value].help }))}
+          options={kindsOf(adapter.scalarHead).map((value) => ({
+            value,
+            label: FORMS[value].label,
+            title: FORMS[value].help,
+          }))}
           onChange={(next) => {
             setKind(next);
             setType(undefined);
@@ -128,7 +132,13 @@ function Result({
   type: string;
 }) {
   const model = useModels().data?.find((each) => each.id === adapter.model);
-  const load = FORMS[kind].snippet(result.path, model?.path ?? 'BASE_MODEL', type);
+  const load = FORMS[kind].snippet({
+    path: result.path,
+    base: model?.path ?? 'BASE_MODEL',
+    type,
+    scalarHead: adapter.scalarHead,
+  });
+  const one = result.compared === 'scores' ? 'score' : 'logit';
   return (
     <Section title="Result">
       <Panel className={styles.result}>
@@ -146,16 +156,18 @@ function Result({
         {result.message !== undefined && <p className={styles.message}>{result.message}</p>}
         <dl className={styles.numbers}>
           <div>
-            <dt>Largest logit difference to the live policy</dt>
+            <dt>Largest {one} difference to what was trained</dt>
             <dd>{formatNumber(result.maxDifferenceLive)}</dd>
             <dd className={styles.note}>
               {kind === 'adapter' || type === 'f32'
                 ? 'near 0: what was written is what was trained'
-                : `rounding: mean divergence ${formatNumber(result.meanKl)} nats, the likeliest token agrees for ${Math.round(result.topAgreement * 100)} %`}
+                : result.compared === 'scores'
+                  ? 'rounding'
+                  : `rounding: mean divergence ${formatNumber(result.meanKl)} nats, the likeliest token agrees for ${Math.round(result.topAgreement * 100)} %`}
             </dd>
           </div>
           <div>
-            <dt>Largest logit difference to the base</dt>
+            <dt>Largest {one} difference to the base</dt>
             <dd>{formatNumber(result.maxDifferenceBase)}</dd>
             <dd className={styles.note}>above 0: what was learnt changes the model</dd>
           </div>

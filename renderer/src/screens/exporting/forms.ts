@@ -8,9 +8,18 @@ interface FormWords {
   /** How the numbers are kept; the first is chosen. */
   types: readonly { value: string; label: string; note: string }[];
   form(type: string): ExportForm;
+  /** Whether a reward model, which has a head of its own, can be written so. */
+  holdsScores: boolean;
   /** How it is loaded. */
-  snippet(path: string, base: string, type: string): { title: string; language: string; text: string };
+  snippet(where: { path: string; base: string; type: string; scalarHead: boolean }): {
+    title: string;
+    language: string;
+    text: string;
+  };
 }
+
+const autoClass = (scalarHead: boolean) =>
+  scalarHead ? 'AutoModelForSequenceClassification' : 'AutoModelForCausalLM';
 
 const quoted = (text: string) => JSON.stringify(text);
 
@@ -21,14 +30,15 @@ export const FORMS: Record<ExportKind, FormWords> = {
     action: 'Export adapter',
     types: [],
     form: () => ({ kind: 'adapter' }),
-    snippet: (path, base) => ({
+    holdsScores: true,
+    snippet: ({ path, base, scalarHead }) => ({
       title: 'Load it with PEFT',
       language: 'Python',
       text: `from peft import PeftModel
-from transformers import AutoModelForCausalLM, AutoTokenizer
+from transformers import ${autoClass(scalarHead)}, AutoTokenizer
 
 base = ${quoted(base)}
-model = AutoModelForCausalLM.from_pretrained(base)
+model = ${autoClass(scalarHead)}.from_pretrained(base${scalarHead ? ', num_labels=1' : ''})
 model = PeftModel.from_pretrained(model, ${quoted(path)})
 tokenizer = AutoTokenizer.from_pretrained(base)`,
     }),
@@ -43,12 +53,13 @@ tokenizer = AutoTokenizer.from_pretrained(base)`,
       { value: 'f16', label: 'f16', note: 'half the size, rounded' },
     ],
     form: (type) => ({ kind: 'merged', dtype: type as 'f32' }),
-    snippet: (path) => ({
+    holdsScores: true,
+    snippet: ({ path, scalarHead }) => ({
       title: 'Load it with transformers',
       language: 'Python',
-      text: `from transformers import AutoModelForCausalLM, AutoTokenizer
+      text: `from transformers import ${autoClass(scalarHead)}, AutoTokenizer
 
-model = AutoModelForCausalLM.from_pretrained(${quoted(path)})
+model = ${autoClass(scalarHead)}.from_pretrained(${quoted(path)})
 tokenizer = AutoTokenizer.from_pretrained(${quoted(path)})`,
     }),
   },
@@ -62,7 +73,8 @@ tokenizer = AutoTokenizer.from_pretrained(${quoted(path)})`,
       { value: 'f32', label: 'f32', note: 'exact' },
     ],
     form: (type) => ({ kind: 'gguf', type: type as 'f16' }),
-    snippet: (path, _base, type) => ({
+    holdsScores: false,
+    snippet: ({ path, type }) => ({
       title: 'Run it with llama.cpp',
       language: 'Shell',
       text: `llama-cli -m ${quoted(`${path}/model-${type}.gguf`)}`,
@@ -78,7 +90,8 @@ tokenizer = AutoTokenizer.from_pretrained(${quoted(path)})`,
       { value: 'bf16', label: 'bf16', note: 'not quantised' },
     ],
     form: (type) => ({ kind: 'mlx', bits: type === 'bf16' ? null : type === '8' ? 8 : 4 }),
-    snippet: (path) => ({
+    holdsScores: false,
+    snippet: ({ path }) => ({
       title: 'Run it with mlx-lm',
       language: 'Shell',
       text: `mlx_lm.chat --model ${quoted(path)}`,
@@ -86,4 +99,8 @@ tokenizer = AutoTokenizer.from_pretrained(${quoted(path)})`,
   },
 };
 
-export const KINDS = Object.keys(FORMS) as ExportKind[];
+const KINDS = Object.keys(FORMS) as ExportKind[];
+
+/** The forms that can hold what a run has made. */
+export const kindsOf = (scalarHead: boolean): ExportKind[] =>
+  KINDS.filter((kind) => !scalarHead || FORMS[kind].holdsScores);

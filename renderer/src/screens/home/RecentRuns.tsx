@@ -80,9 +80,11 @@ export function RecentRuns({ runs }: { runs: readonly RunSummary[] }) {
           cell: (run) =>
             run.status === 'completed' || run.status === 'stopped' ? (
               <span className={styles.next}>
-                <Link className="link" to="/chat" search={{ model: run.model, run: run.id }}>
-                  Chat
-                </Link>
+                {!run.scalarHead && (
+                  <Link className="link" to="/chat" search={{ model: run.model, run: run.id }}>
+                    Chat
+                  </Link>
+                )}
                 <Link className="link" to="/export" search={{ run: run.id }}>
                   Export
                 </Link>

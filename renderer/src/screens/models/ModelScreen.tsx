@@ -52,7 +52,7 @@ export function ModelScreen({ id }: { id: string }) {
               Remove…
             </Button>
           )}
-          {model.state === 'ready' && (
+          {model.state === 'ready' && !model.scalarHead && (
             <>
               <Link to="/chat" search={{ model: model.id }} className={buttonClass()}>
                 Chat
@@ -85,6 +85,12 @@ export function ModelScreen({ id }: { id: string }) {
               list
               items={[
                 ['Family', model.family ?? 'not known'],
+                ...(model.scalarHead
+                  ? ([['Made for', 'scores of texts: the reward model of a run']] satisfies [
+                      string,
+                      string,
+                    ][])
+                  : []),
                 ['Parameters', formatParameters(model.parameters)],
                 ['Layers', formatCount(model.layers)],
                 ['Hidden size', formatCount(model.hiddenSize)],

@@ -62,6 +62,7 @@ export function ModelsScreen() {
                       {model.name}
                     </Link>{' '}
                     {model.source === 'bundled' && <Tag>bundled</Tag>}
+                    {model.scalarHead && <Tag>reward model</Tag>}
                     {model.source === 'added' && (
                       <div className={styles.path} title={model.path}>
                         <bdi>{model.path}</bdi>
@@ -174,13 +175,15 @@ export function ModelsScreen() {
                 width: 130,
                 cell: (adapter) => (
                   <span style={{ display: 'inline-flex', gap: 14 }}>
-                    <Link
-                      className="link"
-                      to="/chat"
-                      search={{ model: adapter.model, run: adapter.run, checkpoint: adapter.checkpoint }}
-                    >
-                      Chat
-                    </Link>
+                    {!adapter.scalarHead && (
+                      <Link
+                        className="link"
+                        to="/chat"
+                        search={{ model: adapter.model, run: adapter.run, checkpoint: adapter.checkpoint }}
+                      >
+                        Chat
+                      </Link>
+                    )}
                     <Link
                       className="link"
                       to="/export"

@@ -23,19 +23,23 @@ export function RolePart(props: PartProps) {
   const seen = new Set<string>();
   const newest = (adapters.data ?? []).filter(({ run }) => !seen.has(run) && seen.add(run));
   const taught = newest.filter((each) => library.models.some(({ id }) => id === each.model));
-  const options = [
-    ...library.models.map((model) => ({
-      value: keyOf({ model: model.id, run: null }),
-      label: model.name,
-      note: 'the model as it is',
-      disabled: model.state !== 'ready',
-    })),
-    ...taught.map((each) => ({
-      value: keyOf({ model: each.model, run: each.run }),
-      label: each.runName,
-      note: `${library.models.find(({ id }) => id === each.model)!.name}, as this run left it at step ${each.step}`,
-      disabled: false,
-    })),
+  const optionsOf = (scalarHead: boolean) => [
+    ...library.models
+      .filter((model) => model.scalarHead === scalarHead)
+      .map((model) => ({
+        value: keyOf({ model: model.id, run: null }),
+        label: model.name,
+        note: scalarHead ? 'made to score texts' : 'the model as it is',
+        disabled: model.state !== 'ready',
+      })),
+    ...taught
+      .filter((each) => each.scalarHead === scalarHead)
+      .map((each) => ({
+        value: keyOf({ model: each.model, run: each.run }),
+        label: each.runName,
+        note: `${library.models.find(({ id }) => id === each.model)!.name}, as this run left it at step ${each.step}`,
+        disabled: false,
+      })),
   ];
   if (algorithm.taught === true) {
     return (
@@ -50,7 +54,7 @@ export function RolePart(props: PartProps) {
               {...ids}
               value={draft.teacher && keyOf(draft.teacher)}
               placeholder="Choose a teacher"
-              options={options}
+              options={optionsOf(false)}
               onChange={(key) => set({ teacher: roleOf(key) })}
             />
           )}
@@ -62,7 +66,7 @@ export function RolePart(props: PartProps) {
     <Section title="Reward model">
       <Field
         label="Reward model"
-        help="Its score of each answer is added to the rewards. A run of the algorithm Reward model makes one from pairs."
+        help="Its score of each answer is added to the rewards. A run of the algorithm Reward model makes one from pairs; or add a folder with a sequence classifier of one label."
         {...fieldProps(problemAt, 'rewardModel')}
       >
         {(ids) => (
@@ -70,7 +74,10 @@ export function RolePart(props: PartProps) {
             {...ids}
             value={draft.rewardModel === null ? NONE : keyOf(draft.rewardModel)}
             placeholder="None"
-            options={[{ value: NONE, label: 'None', note: 'rewards alone', disabled: false }, ...options]}
+            options={[
+              { value: NONE, label: 'None', note: 'rewards alone', disabled: false },
+              ...optionsOf(true),
+            ]}
             onChange={(key) => set({ rewardModel: roleOf(key) })}
           />
         )}

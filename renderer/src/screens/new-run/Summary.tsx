@@ -116,6 +116,7 @@ function Numbers({ estimate }: { estimate: Estimate }) {
           { label: 'Optimiser', bytes: memory.optimizer },
           { label: 'Cache', bytes: memory.cache },
           { label: 'Activations', bytes: memory.activations },
+          ...(memory.others > 0 ? [{ label: 'Teacher or reward model', bytes: memory.others }] : []),
         ]}
       />
       <div className={styles.facts}>

@@ -89,7 +89,7 @@ export interface Resolved {
 export function resolve(draft: Draft, library: Library): Resolved {
   const algorithm = library.algorithms.find((each) => each.key === draft.algorithm);
   const kind = algorithm?.data ?? 'examples';
-  const models = library.models.filter((model) => model.state === 'ready');
+  const models = library.models.filter((model) => model.state === 'ready' && canLearn(model, algorithm));
   const datasets = library.datasets.filter((dataset) => dataset.state === 'ready');
   const model =
     models.find((each) => each.id === draft.model) ?? (draft.model === null ? models[0] : undefined);
@@ -208,6 +208,10 @@ function heldOutDraft(heldOut: NonNullable<RunConfigInput['data']['heldOut']> | 
   if ('dataset' in heldOut) return { heldOut: heldOut.dataset, ...rows };
   return { heldOut: OWN_PART, heldOutPart: heldOut.part, heldOutSeed: heldOut.seed ?? 0, ...rows };
 }
+
+/** A reward model writes no texts: it can only learn to score. */
+export const canLearn = ({ scalarHead }: Model, algorithm: About | undefined): boolean =>
+  !scalarHead || algorithm?.scalarHead === true;
 
 /** Whether a data set is made for what an algorithm learns from. */
 function fits({ type, suggestedReward }: Dataset, kind: DataKind): boolean {

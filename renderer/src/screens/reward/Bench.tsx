@@ -12,7 +12,7 @@ import { EmptyState, ErrorState } from '../../components/States';
 import type { RewardParam, RewardParams } from '../../../../shared/contract/rewards';
 import { SettingField } from '../../components/SettingField';
 import { rewardSetting } from '../../components/reward-setting';
-import { useDatasets, useModels } from '../../data/library';
+import { useDatasets, useModels, writersOf } from '../../data/library';
 import { useRewardTest, type RewardText } from '../../data/reward-test';
 import { findings, statistics } from './findings';
 import { SampleGroups } from './SampleGroups';
@@ -37,7 +37,7 @@ export function Bench({
 }) {
   const models = useModels();
   const datasets = useDatasets();
-  const usableModels = models.data?.filter((each) => each.state === 'ready') ?? [];
+  const usableModels = writersOf(models.data);
   const usableData = datasets.data?.filter((each) => each.state === 'ready') ?? [];
   const [model, setModel] = useState<string | null>(search.model ?? null);
   const [dataset, setDataset] = useState<string | null>(search.dataset ?? null);

@@ -53,13 +53,15 @@ export function Checkpoints({ run, query }: { run: Run; query: ReturnType<typeof
           numeric: true,
           cell: (row) => (
             <span style={{ display: 'inline-flex', gap: 16 }}>
-              <Link
-                className="link"
-                to="/chat"
-                search={{ model: run.model, run: run.id, checkpoint: row.step }}
-              >
-                Chat
-              </Link>
+              {!run.scalarHead && (
+                <Link
+                  className="link"
+                  to="/chat"
+                  search={{ model: run.model, run: run.id, checkpoint: row.step }}
+                >
+                  Chat
+                </Link>
+              )}
               <Link className="link" to="/export" search={{ run: run.id, checkpoint: row.step }}>
                 Export
               </Link>

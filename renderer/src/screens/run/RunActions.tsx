@@ -48,9 +48,11 @@ export function RunActions({ run, status }: { run: Run; status: RunStatus }) {
       {status === 'queued' && <Button onClick={() => setAsking('leave')}>Leave the queue</Button>}
       {(status === 'completed' || status === 'stopped' || status === 'paused') && (
         <>
-          <Link to="/chat" search={{ model: run.model, run: run.id }} className={buttonClass()}>
-            <MessagesSquare aria-hidden /> Chat
-          </Link>
+          {!run.scalarHead && (
+            <Link to="/chat" search={{ model: run.model, run: run.id }} className={buttonClass()}>
+              <MessagesSquare aria-hidden /> Chat
+            </Link>
+          )}
           <Link
             to="/export"
             search={{ run: run.id }}

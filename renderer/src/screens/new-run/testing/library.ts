@@ -15,6 +15,7 @@ export const modelsSample: Model[] = [
     vocabularySize: 512,
     hiddenSize: 128,
     layers: 4,
+    scalarHead: false,
     hasChatTemplate: true,
     addedAt: 0,
   },

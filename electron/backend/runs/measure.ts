@@ -1,0 +1,52 @@
+import type { Problem } from '../../../shared/contract/common';
+import { AtelierError } from '../../../shared/rpc';
+import { probe, type ProbeRequest, type Rates } from '../train';
+import type { Checked } from './check-config';
+import { fromEngine } from './engine-errors';
+import { openRewardModel, openTeacher, type Held, type RolesFrom } from './roles';
+
+export interface Measure {
+  rates: Rates;
+  /** Bytes of the teacher and the reward model, where the policy's base does not serve as them too. */
+  others: number;
+}
+
+/** What a run costs, measured with every model that takes part. @throws AtelierError with the `path` of one that cannot */
+export async function measureRun(
+  request: Omit<ProbeRequest, 'teacher' | 'rewardModel'>,
+  { model, teacher, rewardModel }: Pick<Checked, 'model' | 'teacher' | 'rewardModel'>,
+  from: RolesFrom,
+  signal: AbortSignal,
+): Promise<Measure> {
+  const held: Held<unknown>[] = [];
+  const opened = async <Role>(path: string, open: () => Promise<Held<Role>>): Promise<Role> => {
+    const one = await open().catch((error: unknown) => {
+      const known = error instanceof AtelierError ? error : fromEngine(error);
+      if (known === undefined) throw error;
+      throw new AtelierError(known.code, known.message, known.hint, { ...known.details, path });
+    });
+    held.push(one);
+    return one.role;
+  };
+  try {
+    const teaches =
+      teacher && (await opened('teacher', () => openTeacher(teacher, model, request.data, from)));
+    const judge = rewardModel && (await opened('rewardModel', () => openRewardModel(rewardModel, from)));
+    const rates = await probe({ ...request, teacher: teaches, rewardModel: judge && judge.scorer }, signal);
+    const models = new Map(held.map(({ model: each }) => [each.id, each.weightBytes]));
+    models.delete(request.model.id);
+    const adapters = held.reduce((sum, { adapterBytes }) => sum + adapterBytes, 0);
+    return { rates, others: [...models.values()].reduce((sum, bytes) => sum + bytes, adapters) };
+  } finally {
+    for (const one of held) await one.release();
+  }
+}
+
+/** An error at a role's place as the form shows it; null: it is of another kind. */
+export function roleProblem(error: unknown): Problem | null {
+  if (!(error instanceof AtelierError)) return null;
+  const { path } = error.details ?? {};
+  if (path !== 'teacher' && path !== 'rewardModel') return null;
+  const { message, hint } = error;
+  return { level: 'error', path, message, ...(hint === undefined ? {} : { hint }) };
+}
