@@ -34,7 +34,7 @@ function costs(
     { ...rates, ...more },
     {
       needs,
-      rowTokens: 100,
+      row: { mean: 100, longest: 100 },
       forwards: extraForwards(needs, algorithm.losses(parsed).policy),
       rank: 8,
       full: parsed['method'] === 'full',
@@ -43,7 +43,7 @@ function costs(
       heldOut,
       microTokens: 4096,
       keepCheckpoints: 2,
-      promptTokens: parsed['onPolicy'] === undefined ? 100 : 40,
+      prompt: parsed['onPolicy'] === undefined ? { mean: 100, longest: 100 } : { mean: 40, longest: 40 },
       others: 0,
       ...shape,
     },
@@ -136,4 +136,10 @@ it('answers of its own cost a distilled model their sampling, and are as long as
   const sampling = 2 * 40 * 0.0001 + 20 * 0.01 + 2 * 10 * 0.001;
   expect(of(0.5).secondsPerStep).toBeCloseTo(sampling + (2 * 100 + 2 * 50) * row, 9);
   expect(of(0.5).rollouts).toBeNull();
+});
+
+it('rows that are forwarded together take the memory of the longest', () => {
+  const of = (longest: number) => costs('sft', { batchSize: 4 }, 0, {}, {}, { row: { mean: 100, longest } });
+  expect(of(250).memory.activations - of(100).memory.activations).toBeCloseTo(4 * 150 * 1000, 6);
+  expect(of(250).secondsPerStep).toBe(of(100).secondsPerStep);
 });

@@ -3,12 +3,18 @@ import type { CommonParams, Needs } from '../../../shared/algorithms';
 import type { Estimate } from '../../../shared/contract/runs';
 import type { Rates } from '../train';
 
+/** Time goes by the mean; memory by the longest, for rows that are forwarded together are padded to it. */
+export interface Lengths {
+  mean: number;
+  longest: number;
+}
+
 export interface RunShape {
   needs: Needs;
-  /** Mean tokens of a prompt, or of an example. */
-  rowTokens: number;
-  /** Mean tokens of what is answered: of a prompt. */
-  promptTokens: number;
+  /** Tokens of a prompt, or of an example. */
+  row: Lengths;
+  /** Of what is answered: of a prompt. */
+  prompt: Lengths;
   /** Forwards without gradient of each of a step's rows. */
   forwards: number;
   rank: number;
@@ -59,15 +65,15 @@ export function costsOf(
   const rows = rollouts > 0 ? rollouts : rowsOfDataset;
   const trainRows = rows * rates.trainedShare;
   const most = needs.maxTokens ?? Infinity;
-  const answered = Math.min(shape.promptTokens + length, most);
-  const rowTokens = (answers * answered + (rows - answers) * Math.min(shape.rowTokens, most)) / rows;
+  const answered = Math.min(shape.prompt.mean + length, most);
+  const rowTokens = (answers * answered + (rows - answers) * Math.min(shape.row.mean, most)) / rows;
 
   const sampling = (prompts: number, count: number) => {
     if (count === 0) return 0;
     // answers beyond what is decoded at once follow as others end
     const decodeSteps = Math.max(longest, (count * length) / ROWS_AT_ONCE);
     return (
-      prompts * shape.promptTokens * rates.prefillPerToken +
+      prompts * shape.prompt.mean * rates.prefillPerToken +
       decodeSteps * rates.decodeFixed +
       count * length * rates.decodePerRow
     );
@@ -86,7 +92,7 @@ export function costsOf(
       : // before and after; rated answers by the reference as well
         (2 *
           shape.heldOut *
-          shape.rowTokens *
+          shape.row.mean *
           policy.secondsPerToken *
           (rowsOfDataset / needs.prompts) *
           compared) /
@@ -107,11 +113,11 @@ export function costsOf(
   const adapter = (shape.full ? 0 : trained * 4) + ofCritic * 4;
   const optimizer = moments + masters + (shape.full ? trained * 4 : 0);
   const checkpoint = moments + masters + adapter + (shape.full ? model.weightBytes : 0);
-  const answer = (shape.promptTokens + longest) * rates.samplingPerToken;
+  const answer = (shape.prompt.mean + longest) * rates.samplingPerToken;
   const cache = Math.min(answers, ROWS_AT_ONCE) * answer;
   const padded = Math.max(
-    answers > 0 ? Math.min(shape.promptTokens + longest, most) : 0,
-    answers < rows ? Math.min(shape.rowTokens, most) : 0,
+    answers > 0 ? Math.min(shape.prompt.longest + longest, most) : 0,
+    answers < rows ? Math.min(shape.row.longest, most) : 0,
   );
   const atOnce = (tokens: number, bytes = 0) => Math.min(tokens, shape.microTokens) * bytes;
   const oneUpdate = (trainRows * padded) / needs.minibatches;

@@ -3,7 +3,7 @@ import type { DataKind } from '../../../shared/algorithms';
 import { sequencesOf, type RowList, type RowOf } from '../datasets';
 import { covers, extraForwards } from '../train';
 import { checkConfig } from './check-config';
-import { costsOf } from './cost-model';
+import { costsOf, type Lengths } from './cost-model';
 import { measureRun, roleProblem, type Measure } from './measure';
 import { chooseMicroTokens, prepareData } from './prepare';
 import type { RunsOptions } from './options';
@@ -116,8 +116,8 @@ export async function estimateRun(
     const { rates, others } = measure;
     const { leastBytes, ...costs } = costsOf(lease.model, rates, {
       needs,
-      rowTokens: meanOf(data, sequencesOf),
-      promptTokens: needs.data === 'examples' ? meanOf(data, promptOf) : meanOf(data, sequencesOf),
+      row: lengthsOf(data, sequencesOf),
+      prompt: lengthsOf(data, needs.data === 'examples' ? promptOf : sequencesOf),
       others,
       forwards: extraForwards(needs, program),
       rank: params.loraRank,
@@ -163,20 +163,20 @@ export async function estimateRun(
   }
 }
 
-/** Mean length of what `of` takes of each row. */
-function meanOf<Row extends RowOf[DataKind]>(
+/** Of what `of` takes of each row. */
+function lengthsOf<Row extends RowOf[DataKind]>(
   { rows }: { rows: RowList<Row> },
   of: (row: Row) => readonly ArrayLike<number>[],
-): number {
-  let tokens = 0;
-  let sequences = 0;
+): Lengths {
+  let [tokens, sequences, longest] = [0, 0, 0];
   for (let k = 0; k < rows.length; k++) {
     for (const { length } of of(rows.at(k)!)) {
       tokens += length;
       sequences++;
+      longest = Math.max(longest, length);
     }
   }
-  return tokens / sequences;
+  return { mean: tokens / sequences, longest };
 }
 
 /** What stands before an example's answer. */
