@@ -25,6 +25,14 @@ async function finished(config: RunConfigInput) {
   return { id, items, before: held[0], after: held.at(-1) };
 }
 
+/** A data set of the first of the bundled pairs. */
+async function firstPairs(count: number): Promise<string> {
+  const all = readFileSync(join(appRoot(), 'resources/datasets/sums-pairs.jsonl'), 'utf8').split('\n');
+  const path = join(home, `pairs-${count}.jsonl`);
+  writeFileSync(path, `${all.slice(0, count).join('\n')}\n`);
+  return (await local.client.datasets.add({ path })).id;
+}
+
 async function exported(as: ExportForm) {
   let last: ExportProgress | undefined;
   for await (const item of local.client.runs.export({ id: judge, as })) last = item;
@@ -47,20 +55,23 @@ it('is learnt from pairs, and told apart from what writes', async () => {
   const run = await finished(
     shortRun({
       algorithm: 'reward_model',
-      data: { dataset: 'sums-pairs', heldOut: { dataset: 'sums-pairs-held-out', rows: 64 } },
+      data: {
+        dataset: await firstPairs(256),
+        heldOut: { dataset: 'sums-pairs-held-out', rows: 32 },
+      },
       rewards: [],
-      params: { ...learnsWith['reward_model'], epochs: 1, batchSize: 32, learningRate: 2e-3 },
+      params: { ...learnsWith['reward_model'], epochs: 1, batchSize: 16, learningRate: 2e-3 },
       checkpointEvery: 100,
     }),
   );
   judge = run.id;
   expect(run.before!['held_out/accuracy']).toBe(0.5);
   expect(run.after!['held_out/accuracy']).toBeGreaterThan(0.8);
-  const dpo = { ...learnsWith['dpo'], epochs: 1, batchSize: 171, maxTokens: 64 };
+  const dpo = { ...learnsWith['dpo'], epochs: 1, batchSize: 8 };
   ({ id: writer } = await finished(
     shortRun({
       algorithm: 'dpo',
-      data: { dataset: 'sums-pairs' },
+      data: { dataset: await firstPairs(16) },
       rewards: [],
       params: dpo,
       checkpointEvery: 100,
@@ -187,13 +198,13 @@ const ppo = (rewardModel: RunConfigInput['rewardModel'], more: Partial<RunConfig
     data: { dataset: 'sums' },
     rewards: [],
     rewardModel,
-    params: { ...learnsWith['ppo'], steps, prompts: 32, criticWarmup: 0, learningRate: 1e-3 },
+    params: { ...learnsWith['ppo'], steps, prompts: 24, criticWarmup: 0, learningRate: 1e-3 },
     checkpointEvery: 100,
     ...more,
   });
 
 it('PPO learns from it: the score of held-out answers rises', async () => {
-  const data = { dataset: 'sums', heldOut: { dataset: 'sums-held-out', rows: 32 } };
+  const data = { dataset: 'sums', heldOut: { dataset: 'sums-held-out', rows: 24 } };
   const { items, before, after } = await finished(
     ppo({ model: 'abacus', adapter: { run: judge } }, { data }, 5),
   );

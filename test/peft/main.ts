@@ -12,6 +12,7 @@ import { openLocal } from '../../electron/headless/local';
 import { engineModule, type Device } from '../../native';
 import type { ExportForm } from '../../shared/contract/runs';
 import { python } from '../python';
+import { rewardModelIsRead } from './reward-model';
 
 const device = (process.env['ATELIER_DEVICE'] ?? 'cpu') as Device;
 const root = appRoot();
@@ -143,6 +144,15 @@ for (const { name, base, adapter, questions, gguf: asGguf } of cases) {
     );
   }
 }
+const read = await rewardModelIsRead({
+  device,
+  engine,
+  base: join(root, 'resources/models/abacus'),
+  pairs: join(root, 'resources/datasets/sums-pairs.jsonl'),
+  scratch,
+  ask: answerOf,
+});
+if (!read) failed++;
 rmSync(scratch, { recursive: true });
 await engine.close();
 process.exit(failed === 0 ? 0 : 1);

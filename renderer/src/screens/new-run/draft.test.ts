@@ -21,6 +21,16 @@ test('an untouched form already is a whole, valid configuration', () => {
   expect(config.data.heldOut).toEqual({ dataset: 'sums-held-out', rows: 128 });
 });
 
+test('a reward model is taken for what learns to score, and for nothing else', () => {
+  const judge = { ...modelsSample[0]!, id: 'judge', scalarHead: true };
+  const chosen = (algorithm: string, model: string | null) =>
+    resolve({ ...emptyDraft(), algorithm, model }, { ...library, models: [judge, ...modelsSample] }).model
+      ?.id;
+  expect(chosen('grpo', null)).toBe('adder');
+  expect(chosen('grpo', 'judge')).toBeUndefined();
+  expect(chosen('reward_model', 'judge')).toBe('judge');
+});
+
 test.each(ALGORITHMS.map((algorithm) => [algorithm.key, algorithm] as const))(
   'every setting of %s comes from its schema, and its defaults are valid',
   (_key, algorithm) => {
