@@ -91,6 +91,8 @@ export interface ModelFacts {
   /** Positions the model was made for (max_position_embeddings). */
   contextLength: number;
   tied: boolean;
+  /** Whether `exportModel` can write its family as GGUF. */
+  writesGguf: boolean;
   /** What the checkpoint holds beside the model, for people; empty: nothing. E.g. "the vision tower (model.visual.*)". */
   leftOut: string[];
   /**

@@ -27,6 +27,7 @@ export const scriptedModel: ModelInfo = {
   layers: 1,
   contextLength: 256,
   tied: true,
+  writesGguf: true,
   leftOut: [],
   scalarHead: false,
   linearModules: ['model.layers.0.self_attn.q_proj'],

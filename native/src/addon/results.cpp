@@ -1,6 +1,7 @@
 #include "addon/results.h"
 
 #include "core/error.h"
+#include "models/export_gguf.h"
 
 #include <new>
 
@@ -110,6 +111,7 @@ Napi::Object to_js(
   o.Set("layers", config.layers);
   o.Set("contextLength", config.context);
   o.Set("tied", config.tied);
+  o.Set("writesGguf", writes_gguf(config.family));
   o.Set("leftOut", strings(env, left_out));
   o.Set("scalarHead", config.scalar_head);
   return o;

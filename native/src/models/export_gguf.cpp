@@ -92,6 +92,10 @@ std::vector<GgufEntry> metadata_of(const Sizes& sizes, const std::string& type) 
 
 }  // namespace
 
+bool writes_gguf(const std::string& family) {
+  return family == "llama" || family == "qwen3";
+}
+
 void export_gguf(
     const MergedCheckpoint& merged,
     const std::string& file,
@@ -105,7 +109,7 @@ void export_gguf(
         "a reward model cannot be written as GGUF",
         "Export it merged, as safetensors, or as an adapter.");
   }
-  if (c.family != "llama" && c.family != "qwen3") {
+  if (!writes_gguf(c.family)) {
     throw Error(
         ErrorCode::unsupported_model,
         "a model of the family " + quoted(c.family) + " cannot be written as GGUF",

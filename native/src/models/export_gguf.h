@@ -7,10 +7,13 @@
 
 namespace atelier {
 
+/** Whether models of the family (config.json's model_type) have a mapping here. */
+bool writes_gguf(const std::string& family);
+
 /**
  * A merged checkpoint as one GGUF file for llama.cpp (gguf 0.19.0): matrices as `type` (F32, F16 or Q8_0; rows that do
  * not divide into Q8_0's blocks as F16, as its converter does), vectors as F32. `text` is the tokenizer's metadata.
- * A family that has no mapping here is unsupported_model.
+ * A family that writes_gguf denies is unsupported_model.
  */
 void export_gguf(
     const MergedCheckpoint& merged,

@@ -74,7 +74,8 @@ const dataset = {
   bytes: 90,
   columns: [{ name: 'prompt', type: 'string' as const, filled: 1, sample: '47 + 38' }],
   type: 'prompt-only' as const,
-  suggestedMapping: { prompt: 'prompt' },
+  mapping: { prompt: 'prompt' },
+  mappedBy: 'guess' as const,
   problems: { count: 1, first: [{ line: 3, message: 'not JSON' }] },
   heldOut: null,
   suggestedReward: 'sums',
@@ -243,6 +244,13 @@ export const samples: Samples = {
       },
     },
     checkpoints: { input: { id: summary.id }, output: [{ step: 20, bytes: 99, at, reward: null }] },
+    exportForms: {
+      input: { id: summary.id },
+      output: [
+        { kind: 'adapter', refused: null },
+        { kind: 'gguf', refused: { message: 'No.', hint: 'Merge.' } },
+      ],
+    },
     export: {
       input: { id: summary.id, as: { kind: 'gguf', type: 'q8_0' } },
       items: [
@@ -278,6 +286,7 @@ export const samples: Samples = {
           step: 80,
           reward: 0.9,
           bytes: 99,
+          holds: 'adapter',
           createdAt: at,
         },
       ],
@@ -296,6 +305,7 @@ export const samples: Samples = {
     list: { input: {}, output: [dataset] },
     add: { input: { path: '/data/sums.jsonl' }, output: dataset },
     remove: { input: { id: 'sums' }, output: {} },
+    setMapping: { input: { id: 'sums', mapping: { prompt: 'prompt' } }, output: dataset },
     rows: {
       input: { id: 'sums', offset: 0, limit: 10 },
       output: { total: 1, rows: [{ line: 1, row: { prompt: '47 + 38', nested: { a: [1, null, 'x'] } } }] },
