@@ -98,6 +98,10 @@ export interface ModelFacts {
    * vocabulary, so it scores texts and cannot write them.
    */
   scalarHead: boolean;
+  /** Layers are mixtures of experts: they are not quantised, and DoRA is not for experts. */
+  mixture: boolean;
+  /** Rows can be packed (StepRequest.packTokens); false where layers carry a state along the line. */
+  packs: boolean;
   /** Form of the quantised weights, of a mixed model that of most of them; absent: floats. */
   quantization?: Quantization;
 }
@@ -210,6 +214,24 @@ export interface GenerateRequest {
   topP?: number;
   /** 0 is off. */
   minP?: number;
+  /** Keeps the tokens whose surprise is nearest to the entropy, up to this mass. 1 is off. */
+  typicalP?: number;
+  /** Least probability of a token other than the likeliest. 0 is off. */
+  epsilonCutoff?: number;
+  /** Logits of tokens of prompt and answer are divided by it where above 0, else multiplied. 1 is off. */
+  repetitionPenalty?: number;
+  /** Off the logits of the answer's tokens: once for each time a token was said. 0 is off. */
+  frequencyPenalty?: number;
+  /** Off the logits of the answer's tokens: once. 0 is off. */
+  presencePenalty?: number;
+  /** No sequence of so many tokens comes twice in prompt and answer. 0 is off. */
+  noRepeatNgram?: number;
+  /** Tokens of an answer before which no stop id is drawn. 0 is off. */
+  minNewTokens?: number;
+  /** Added to logits, by token id. */
+  logitBias?: Record<string, number>;
+  /** Never drawn. */
+  suppressIds?: Int32Array;
   /** Generation of a row ends after any of these; the stop id is part of the row. */
   stopIds: Int32Array;
   /** Draws are a pure function of (seed, rollout id, token position). 0 <= seed < 2^53. */
@@ -224,9 +246,9 @@ export interface GeneratedRow {
   prompt: number;
   /** Without the prompt; the stop id included where it ended the row. */
   ids: Int32Array;
-  /** Of each token under the distribution it was drawn from (temperature, filters, renormalised). */
+  /** Of each token under the distribution it was drawn from (penalties, bias, temperature, filters, renormalised). */
   logprob: Float32Array;
-  /** Of each token at T = 1, unfiltered. */
+  /** Of each token at T = 1, unfiltered, from the logits as they were. */
   rawLogprob: Float32Array;
   finish: FinishReason;
 }
@@ -287,7 +309,7 @@ export type Trainable = { kind: 'adapter'; adapter: AdapterId } | { kind: 'full'
 
 /** What every optimiser takes. */
 interface Decay {
-  /** Decoupled, of matrices; */
+  /** Of matrices, decoupled where a kind does not say otherwise; */
   weightDecay: number;
   /** of norms, biases and embeddings too. Default false. An adapter's A and B are matrices. */
   decayAll?: boolean;
@@ -305,15 +327,16 @@ interface AdamWConstants {
  *   adamw       torch.optim.AdamW, f32 states: 8 bytes a parameter
  *   adamw-8bit  the same with states in 8 bits (bitsandbytes' dynamic map, blocks of 256): 2 bytes. Parameters of
  *               fewer than 4,096 numbers keep f32 states.
+ *   adam        torch.optim.Adam: `weightDecay` is part of the gradient (L2) instead of decoupled; 8 bytes
  *   adafactor   second moments by row and column: next to nothing. `relative` (default true): at most 1/sqrt(t) and
  *               times the parameter's RMS, as torch.optim.Adafactor; false: the rate as it stands.
  *   muon        for `full` only: matrices by orthogonalised momentum, all else (embedding, head, norms, biases) by
  *               AdamW; 4 bytes. `matchAdamW` (default true) scales its steps so that AdamW's rate suits; false is
  *               torch.optim.Muon's default.
- *   sgd         the gradient itself, or with momentum (torch.optim.SGD)
+ *   sgd         the gradient itself, or with momentum (torch.optim.SGD: `weightDecay` is part of the gradient)
  */
 export type OptimizerSpec =
-  | ({ kind: 'adamw' | 'adamw-8bit' } & AdamWConstants & Decay)
+  | ({ kind: 'adamw' | 'adamw-8bit' | 'adam' } & AdamWConstants & Decay)
   | ({ kind: 'adafactor'; relative?: boolean } & Decay)
   | ({ kind: 'sgd'; momentum: number } & Decay)
   | ({ kind: 'muon'; momentum: number; matchAdamW?: boolean } & AdamWConstants & Decay);
