@@ -9,185 +9,35 @@
  * All calls resolve on the JS thread; the work happens on the engine's one thread, first come first
  * served. Errors are `EngineError` with a code of `EngineErrorCode`.
  */
+import type {
+  AdapterId,
+  AdapterInfo,
+  Device,
+  DeviceInfo,
+  Dtype,
+  EngineOptions,
+  EngineStats,
+  ExportModelRequest,
+  GgufContents,
+  LoadOptions,
+  LoraSpec,
+  ModelFacts,
+  ModelId,
+  ModelInfo,
+  OptimizerId,
+  Rows,
+} from './models';
+import type {
+  Trainable,
+  OptimizerSpec,
+  StepRequest,
+  StepResult,
+  ProgramRequest,
+  ProgramResult,
+} from './training';
 
-export type Device = 'cpu' | 'cuda' | 'metal';
-
-/** Storage and compute type of the base weights. On the CPU only `f32` is offered. */
-export type Dtype = 'f32' | 'bf16' | 'f16';
-
-export type EngineErrorCode =
-  | 'invalid_argument' // a request that makes no sense; `message` names the field
-  | 'device_unavailable' // the chosen device is not here; `message` lists what is
-  | 'invalid_file' // a malformed or hostile file; `message` names file, place and rule
-  | 'unsupported_model' // architecture or feature of a checkpoint that the engine does not run
-  | 'out_of_memory' // a limit was reached; says what was wanted and what the limit is
-  | 'cancelled'
-  | 'not_found' // an id that does not exist (any more)
-  | 'io' // the file system refused: message has path and errno
-  | 'non_finite' // loss or gradient not finite where that cannot be skipped
-  | 'internal';
-
-export class EngineError extends Error {
-  override name = 'EngineError';
-  constructor(
-    readonly code: EngineErrorCode,
-    message: string,
-    readonly hint?: string,
-  ) {
-    super(message);
-  }
-}
-
-declare const modelId: unique symbol;
-declare const adapterId: unique symbol;
-declare const optimizerId: unique symbol;
-export type ModelId = number & { [modelId]: true };
-export type AdapterId = number & { [adapterId]: true };
-export type OptimizerId = number & { [optimizerId]: true };
-
-export interface DeviceInfo {
-  device: Device;
-  available: boolean;
-  /** "Apple M3 Max", "NVIDIA H200", "CPU, 8 threads"; or why it is not available. */
-  description: string;
-  /** Bytes of memory the device can use in all; 0 where unknown. */
-  memoryBytes: number;
-}
-
-export interface EngineOptions {
-  device: Device;
-  /**
-   * MLX memory limit in bytes; default: 75 % of the device's memory. Memory is counted for the whole process, and
-   * MLX's own limits are the process's: the engine created last sets them for all.
-   */
-  memoryLimitBytes?: number;
-  /** Limit of MLX's buffer cache in bytes, of the process too; default: a quarter of the memory limit, on the CPU 512 MiB at most. */
-  cacheLimitBytes?: number;
-  /** Everything runs on the kernels' plain-op twins: slower; for telling a kernel's fault from another. */
-  plainOps?: boolean;
-}
-
-export interface EngineStats {
-  device: Device;
-  activeBytes: number;
-  peakBytes: number;
-  cacheBytes: number;
-  memoryLimitBytes: number;
-  models: number;
-  adapters: number;
-  /** Jobs waiting, the running one included. */
-  jobs: number;
-}
-
-/** What configuration and headers say of a model that the engine runs. */
-export interface ModelFacts {
-  family: string;
-  /** Parameters in all. */
-  parameters: number;
-  /** Rows of the embedding: every token id is below it. */
-  vocabularySize: number;
-  hiddenSize: number;
-  layers: number;
-  /** Positions the model was made for (max_position_embeddings). */
-  contextLength: number;
-  tied: boolean;
-  /** What the checkpoint holds beside the model, for people; empty: nothing. E.g. "the vision tower (model.visual.*)". */
-  leftOut: string[];
-  /**
-   * A reward model: a sequence-classification checkpoint with one label. It has a scalar head and no head over the
-   * vocabulary, so it scores texts and cannot write them.
-   */
-  scalarHead: boolean;
-  /** Form of the quantised weights, of a mixed model that of most of them; absent: floats. */
-  quantization?: Quantization;
-}
-
-/** MLX's affine quantisation: bits a number, and how many numbers of a row share a scale and a bias. */
-export interface Quantization {
-  bits: number;
-  groupSize: number;
-}
-
-export interface ModelInfo extends ModelFacts {
-  id: ModelId;
-  weightBytes: number;
-  dtype: Dtype;
-  /** Full names of linear modules a LoRA can attach to, e.g. `model.layers.0.self_attn.q_proj`. */
-  linearModules: string[];
-}
-
-export interface LoadOptions {
-  dtype?: Dtype;
-  /**
-   * Linear modules, embedding and head are quantised as they are read: bits 2, 3, 4, 5, 6 or 8; groups of 32, 64 or
-   * 128, default 64 where it divides every row, else 32. Refused for a model that is stored quantised.
-   */
-  quantize?: { bits: number; groupSize?: number };
-}
-
-export interface ExportModelRequest {
-  /** Path of the base, as loadModel takes it. */
-  base: string;
-  /** PEFT folder; null: the base alone. */
-  adapter: string | null;
-  /** An existing folder; for GGUF the file. */
-  to: string;
-  as:
-    | { kind: 'safetensors'; dtype: Dtype }
-    /** mlx-lm's form, bf16 where it is not quantised. */
-    | { kind: 'mlx'; quantize?: { bits: number; groupSize?: number } }
-    | { kind: 'gguf'; type: 'F32' | 'F16' | 'Q8_0'; metadata: GgufText };
-}
-
-/** Metadata of a tokenizer: text, whole numbers (u32), booleans, lists of text, lists of i32. */
-export type GgufText = Record<string, string | number | boolean | string[] | Int32Array>;
-
-export interface GgufContents {
-  /** Metadata values by key; arrays as arrays; numbers as numbers, u64 above 2^53 as bigint. */
-  metadata: Record<string, unknown>;
-  tensors: { name: string; type: string; shape: number[] }[];
-}
-
-/** peft.LoraConfig's fields of the same meaning (peft 0.21.2). */
-export interface LoraSpec {
-  rank: number;
-  alpha: number;
-  /** Module name suffixes ("q_proj"), or one string: a regular expression for the full name, or "all-linear". */
-  targetModules: string[] | string;
-  rslora?: boolean;
-  /** Rows keep the length of a trained vector (DoRA). */
-  dora?: boolean;
-  /** Modules that are trained and saved whole: 'lm_head', 'embed_tokens'. A tied head becomes one of its own. */
-  modulesToSave?: string[];
-  rankPattern?: Record<string, number>;
-  alphaPattern?: Record<string, number>;
-  layersToTransform?: number[];
-  /** Seed of A's initial values (kaiming uniform, as PEFT); B starts at 0. */
-  seed: number;
-  /**
-   * A linear head D -> 1 without bias over the final hidden state, f32, trained, saved and loaded with the LoRA as
-   * PEFT's `score.weight`. It starts at 0, or as the model's own where that has one. Default: false.
-   */
-  scalarHead?: boolean;
-}
-
-export interface AdapterInfo {
-  id: AdapterId;
-  model: ModelId;
-  parameters: number;
-  /** Modules with their rank and effective scale. */
-  modules: { name: string; rank: number; scale: number; dora: boolean }[];
-  /** transformers' names of the modules that are saved whole. */
-  saved: string[];
-  scalarHead: boolean;
-}
-
-export interface Rows {
-  /** All rows' tokens end to end. */
-  ids: Int32Array;
-  /** [N] */
-  lengths: Int32Array;
-}
+export * from './models';
+export * from './training';
 
 export type FinishReason = 'stop' | 'length' | 'cancelled';
 
@@ -281,114 +131,6 @@ export interface LogitsRequest {
   rows: Rows;
   /** 'all': every position, [sum(lengths), V]; 'last': [N, V]. For tests and export checks. */
   positions: 'all' | 'last';
-}
-
-export type Trainable = { kind: 'adapter'; adapter: AdapterId } | { kind: 'full'; model: ModelId };
-
-/** What every optimiser takes. */
-interface Decay {
-  /** Decoupled, of matrices; */
-  weightDecay: number;
-  /** of norms, biases and embeddings too. Default false. An adapter's A and B are matrices. */
-  decayAll?: boolean;
-}
-
-interface AdamWConstants {
-  beta1: number;
-  beta2: number;
-  epsilon: number;
-}
-
-/**
- * How parameters move; native/src/train/rules/rule.h has each one's source.
- *
- *   adamw       torch.optim.AdamW, f32 states: 8 bytes a parameter
- *   adamw-8bit  the same with states in 8 bits (bitsandbytes' dynamic map, blocks of 256): 2 bytes. Parameters of
- *               fewer than 4,096 numbers keep f32 states.
- *   adafactor   second moments by row and column: next to nothing. `relative` (default true): at most 1/sqrt(t) and
- *               times the parameter's RMS, as torch.optim.Adafactor; false: the rate as it stands.
- *   muon        for `full` only: matrices by orthogonalised momentum, all else (embedding, head, norms, biases) by
- *               AdamW; 4 bytes. `matchAdamW` (default true) scales its steps so that AdamW's rate suits; false is
- *               torch.optim.Muon's default.
- *   sgd         the gradient itself, or with momentum (torch.optim.SGD)
- */
-export type OptimizerSpec =
-  | ({ kind: 'adamw' | 'adamw-8bit' } & AdamWConstants & Decay)
-  | ({ kind: 'adafactor'; relative?: boolean } & Decay)
-  | ({ kind: 'sgd'; momentum: number } & Decay)
-  | ({ kind: 'muon'; momentum: number; matchAdamW?: boolean } & AdamWConstants & Decay);
-
-export interface StepRequest {
-  optimizer: OptimizerId;
-  /** No rows, or all skipped: the gradient is zero and the optimiser still moves by its momentum. */
-  rows: Rows;
-  /** [N] trajectory of each row, 0..S-1; default: each row its own. */
-  trajectories?: Int32Array;
-  /** [S] group of each trajectory; default: all in group 0. Counted for the constant `groups`. */
-  groups?: Int32Array;
-  /**
-   * [S] 1: the trajectory counts in the whole step's numbers (tokens, sequences, groups) but is not
-   * forwarded: neither the loss nor a metric sees it. For what the caller knows to add nothing to the loss,
-   * e.g. GRPO's group of equal rewards. Refused where the program's trajectories interact.
-   */
-  skip?: Uint8Array;
-  /** JSON of a LossProgram (shared/program). */
-  program: string;
-  /** Every input the program names and the engine does not make: [T], [S], [S/n] or one number. */
-  inputs: Record<string, Float32Array>;
-  /** Whose distribution a divergence is taken from; its vocabulary must be the trained model's. */
-  teacher?: { model: ModelId; adapter: AdapterId | null };
-  /** Trainer's logits are divided by it. */
-  temperature: number;
-  learningRate: number;
-  /** Clip the global gradient norm to it; null: no clipping. */
-  maxGradNorm: number | null;
-  /** Padded tokens forwarded and differentiated at once at most; changes memory, never the result. */
-  microTokens: number;
-  /**
-   * Rows are packed, several on a line of so many tokens at most, each seeing itself alone; absent: a line each.
-   * Changes speed, never the result. Models whose layers carry a state along the line take each row alone anyway.
-   */
-  packTokens?: number;
-  /**
-   * The backward makes each layer's activations again instead of keeping them: much less memory, about a third more
-   * time, the same result. Default false.
-   */
-  recompute?: boolean;
-  /** NEFTune: uniform noise in +-alpha / sqrt(L D) on the embeddings of a row of L tokens, by (seed, row). */
-  embeddingNoise?: { alpha: number; seed: number };
-}
-
-export interface StepResult {
-  loss: number;
-  /** By the program's names; NaN where nothing had weight. */
-  metrics: Record<string, number>;
-  /** Global norm before clipping. */
-  gradNorm: number;
-  /** False where loss or gradient was not finite: nothing was changed. */
-  updated: boolean;
-  seconds: number;
-  /** Tokens forwarded, without padding. */
-  tokens: number;
-  peakBytes: number;
-}
-
-export interface ProgramRequest {
-  program: string;
-  /** All inputs, the engine's (logp, entropy ...) too, given as numbers. */
-  inputs: Record<string, Float32Array>;
-  /** [N] targets of each row (lengths - 1). */
-  targets: Int32Array;
-  trajectories?: Int32Array;
-  groups?: Int32Array;
-  /** Names of inputs to differentiate the loss by. */
-  gradients: string[];
-}
-
-export interface ProgramResult {
-  loss: number;
-  metrics: Record<string, number>;
-  gradients: Record<string, Float32Array>;
 }
 
 /**

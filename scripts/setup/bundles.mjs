@@ -1,4 +1,5 @@
 // What is made of the TypeScript: the page (vite) and the bundles that Node and Electron run (rolldown).
+import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { root } from './paths.mjs';
 import { run } from './exec.mjs';
@@ -17,7 +18,13 @@ export function buildPage() {
 }
 
 export function buildBundles() {
-  const sources = ['electron', 'native/index.ts', 'native/face.ts', 'rolldown.config.mjs', 'tsconfig.json'];
+  const engine = readdirSync(join(root, 'native')).filter((name) => name.endsWith('.ts'));
+  const sources = [
+    'electron',
+    ...engine.map((name) => `native/${name}`),
+    'rolldown.config.mjs',
+    'tsconfig.json',
+  ];
   return whenChanged(join(root, 'build', 'bundles.stamp'), [...sources, ...shared], () =>
     step('bundling backend and hosts', () =>
       run(process.execPath, [bin('rolldown/bin/cli.mjs'), '--config', 'rolldown.config.mjs'], {
