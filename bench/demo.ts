@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ModelText } from '../electron/backend/text';
 import { appRoot } from '../electron/backend/system';
-import { readArguments } from '../electron/headless/command';
+import { readArguments, readNumber } from '../electron/headless/command';
 import { exportRun } from '../electron/headless/export-run';
 import { openLocal } from '../electron/headless/local';
 import { showRun } from '../electron/headless/terminal-run';
@@ -46,7 +46,7 @@ export async function benchDemo(args: string[]): Promise<number> {
     `${questions.length} fresh questions, ${questions.length * SAMPLES} sampled answers before and after`,
   );
   const outcomes: Outcome[] = [];
-  for (const seed of values.seeds.split(',').map(Number)) {
+  for (const seed of values.seeds.split(',').map((seed) => readNumber('--seeds', seed))) {
     const home = mkdtempSync(join(tmpdir(), 'atelier-bench-'));
     try {
       outcomes.push(await oneSeed(home, device, skill, questions, seed));

@@ -2,8 +2,9 @@
 // rows that it never saw; a table, JSON lines and a picture.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { readArguments, refuseMore } from '../../electron/headless/command';
+import { readArguments, readNumber, refuseMore } from '../../electron/headless/command';
 import { appRoot } from '../../electron/backend/system';
+import { AtelierError } from '../../shared/rpc';
 import { CASES } from './cases';
 import { oneRun, type OneRun } from './one-run';
 import { learnPicture } from './picture';
@@ -16,21 +17,24 @@ const { values, positionals, device } = readArguments(process.argv.slice(2), {
 refuseMore(positionals, 0, '[--only "DPO;KTO"] [--seeds 0,1,2] [--out FOLDER]', 'npm run learn --');
 const names = values.only.split(';').map((name) => name.trim());
 for (const name of names)
-  if (!CASES[name]) throw new Error(`--only ${name}: choose from ${Object.keys(CASES).join('; ')}.`);
+  if (!CASES[name])
+    throw new AtelierError('invalid_input', `--only ${name}: choose from ${Object.keys(CASES).join('; ')}.`);
 
-const runs: OneRun[] = [];
-for (const name of names)
-  for (const seed of values.seeds.split(',').map(Number)) {
-    runs.push(await oneRun(device, name, seed));
-    console.log(line(runs.at(-1)!));
-  }
+const seeds = values.seeds.split(',').map((seed) => readNumber('--seeds', seed));
 
 mkdirSync(values.out, { recursive: true });
-writeFileSync(
-  join(values.out, 'learn.jsonl'),
-  runs.map((run) => `${JSON.stringify(run, digits)}\n`).join(''),
-);
-writeFileSync(join(values.out, 'learn.svg'), learnPicture(runs));
+const runs: OneRun[] = [];
+for (const name of names)
+  for (const seed of seeds) {
+    runs.push(await oneRun(device, name, seed));
+    console.log(line(runs.at(-1)!));
+    // after each, for all of it takes an hour and may be cut short
+    writeFileSync(
+      join(values.out, 'learn.jsonl'),
+      runs.map((run) => `${JSON.stringify(run, digits)}\n`).join(''),
+    );
+    writeFileSync(join(values.out, 'learn.svg'), learnPicture(runs));
+  }
 const faults = runs.filter(({ fault }) => fault !== null);
 console.log(
   `\n${runs.length - faults.length} learnt, ${faults.length} did not. Table and picture: ${values.out}`,

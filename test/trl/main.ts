@@ -3,9 +3,9 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
 import { appRoot } from '../../electron/backend/system';
-import type { Device } from '../../native';
+import { readArguments, readNumber, refuseMore } from '../../electron/headless/command';
+import { AtelierError } from '../../shared/rpc';
 import { python } from '../python';
 import { compareAdapters, compareSame, compareSpread, type Outcome, type Verdict } from './compare';
 import { firstAdapter, runHere } from './here';
@@ -13,22 +13,25 @@ import { curvesPicture, type Sides } from './picture';
 import { RECIPES, type Recipe } from './recipes';
 import { runThere } from './there';
 
-const device = (process.env['ATELIER_DEVICE'] ?? 'cpu') as Device;
-const { values } = parseArgs({
-  options: {
-    seeds: { type: 'string', default: '0,1,2,3,4' },
-    only: { type: 'string', default: 'grpo,sft' },
-    out: { type: 'string', default: join(appRoot(), 'build', 'reports') },
-  },
+const { values, positionals, device } = readArguments(process.argv.slice(2), {
+  seeds: { type: 'string', default: '0,1,2,3,4' },
+  only: { type: 'string', default: 'grpo,sft' },
+  out: { type: 'string', default: join(appRoot(), 'build', 'reports') },
 });
-const seeds = values.seeds.split(',').map(Number);
+refuseMore(positionals, 0, '[--only grpo,sft] [--seeds 0,1,2] [--out FOLDER]', 'npm run test:trl --');
+const recipes = values.only.split(',').map((name) => {
+  const recipe = RECIPES.find(({ algorithm }) => algorithm === name);
+  if (recipe) return recipe;
+  throw new AtelierError('invalid_input', `--only ${name}: choose from grpo, sft.`);
+});
+const seeds = values.seeds.split(',').map((seed) => readNumber('--seeds', seed));
 const scratch = mkdtempSync(join(tmpdir(), 'atelier-trl-'));
 let failed = 0;
 try {
   mkdirSync(values.out, { recursive: true });
   const binary = python();
   const all: Sides[] = [];
-  for (const recipe of RECIPES.filter(({ algorithm }) => values.only.split(',').includes(algorithm))) {
+  for (const recipe of recipes) {
     const { sides, verdicts } = await both(binary, recipe);
     all.push(sides);
     for (const { table, good } of verdicts) {
