@@ -1,6 +1,6 @@
 // npm run learn: does each algorithm learn? A run for each on the bundled model and three seeds, and what it did to
 // rows that it never saw; a table, JSON lines and a picture.
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { readArguments, readNumber, refuseMore } from '../../electron/headless/command';
 import { appRoot } from '../../electron/backend/system';
@@ -13,8 +13,14 @@ const { values, positionals, device } = readArguments(process.argv.slice(2), {
   seeds: { type: 'string', default: '0,1,2' },
   only: { type: 'string', default: Object.keys(CASES).join(';') },
   out: { type: 'string', default: join(appRoot(), 'build', 'reports') },
+  resume: { type: 'boolean', default: false },
 });
-refuseMore(positionals, 0, '[--only "DPO;KTO"] [--seeds 0,1,2] [--out FOLDER]', 'npm run learn --');
+refuseMore(
+  positionals,
+  0,
+  '[--only "DPO;KTO"] [--seeds 0,1,2] [--out FOLDER] [--resume]',
+  'npm run learn --',
+);
 const names = values.only.split(';').map((name) => name.trim());
 for (const name of names)
   if (!CASES[name])
@@ -23,16 +29,16 @@ for (const name of names)
 const seeds = values.seeds.split(',').map((seed) => readNumber('--seeds', seed));
 
 mkdirSync(values.out, { recursive: true });
+const kept = join(values.out, 'learn.jsonl');
+const before = values.resume && existsSync(kept) ? read(kept) : [];
 const runs: OneRun[] = [];
 for (const name of names)
   for (const seed of seeds) {
-    runs.push(await oneRun(device, name, seed));
+    const ran = before.find((run) => run.case === name && run.seed === seed);
+    runs.push(ran ?? (await oneRun(device, name, seed)));
     console.log(line(runs.at(-1)!));
     // after each, for all of it takes an hour and may be cut short
-    writeFileSync(
-      join(values.out, 'learn.jsonl'),
-      runs.map((run) => `${JSON.stringify(run, digits)}\n`).join(''),
-    );
+    writeFileSync(kept, runs.map((run) => `${JSON.stringify(run, digits)}\n`).join(''));
     writeFileSync(join(values.out, 'learn.svg'), learnPicture(runs));
   }
 const faults = runs.filter(({ fault }) => fault !== null);
@@ -42,12 +48,24 @@ console.log(
 for (const run of faults) console.log(line(run));
 process.exit(faults.length === 0 ? 0 : 1);
 
+/** Runs of an earlier start; those of a fault run again. */
+function read(path: string): OneRun[] {
+  const runs = readFileSync(path, 'utf8').trim().split('\n').map(parse);
+  return runs.filter(({ fault }) => fault === null);
+}
+
 function line({ case: name, seed, measure, before, after, margin, processorSeconds, fault }: OneRun): string {
   return (
     `${fault === null ? 'pass' : 'FAIL'}  ${name.padEnd(26)} seed ${seed}  ${measure.padEnd(18)} ` +
     `${before.toFixed(3)} -> ${after.toFixed(3)}  (by ${margin})  ${processorSeconds.toFixed(0)} s` +
     (fault === null ? '' : `  ${fault}`)
   );
+}
+
+/** JSON has no NaN: it is null there. */
+function parse(text: string): OneRun {
+  const run = JSON.parse(text) as Omit<OneRun, 'curve'> & { curve: (number | null)[] };
+  return { ...run, curve: run.curve.map((value) => value ?? NaN) };
 }
 
 /** Five digits are enough for a picture. */

@@ -5,7 +5,6 @@ import { file, flat, interleave, type Json, type LossCase, type LossFile } from 
 /** What the product's own program has: one loss, with or without the NLL of the better answers, without WPO. */
 const isProduct = (c: Json) =>
   !c.use_weighting &&
-  (c.discopop_tau ?? 0.05) === 0.05 &&
   (c.f_alpha_divergence_coef ?? 0.5) === 0.5 &&
   c.loss_type.filter((name: string) => name !== 'sft').length === 1 &&
   (c.loss_weights?.[c.loss_type.findIndex((name: string) => name !== 'sft')] ?? 1) === 1;
@@ -15,6 +14,7 @@ const product = (c: Json): LossProgram =>
     loss: c.loss_type.find((name: string) => name !== 'sft') as PairLoss,
     beta: c.beta,
     labelSmoothing: c.label_smoothing ?? 0,
+    discopopTau: c.discopop_tau ?? 0.05,
     sftWeight: c.loss_type.includes('sft') ? (c.loss_weights?.[c.loss_type.indexOf('sft')] ?? 1) : 0,
     beyondShorter: c.ld_alpha ?? 1,
     divergence: c.f_divergence_type ?? 'reverse_kl',
@@ -34,7 +34,7 @@ export function dpoProgram(c: Json): LossProgram {
     alpha: c.f_alpha_divergence_coef,
   });
   const pick = (x: Num, k: number) => x.part(k, 2);
-  const options = { beta: c.beta, labelSmoothing: c.label_smoothing, discopopTau: c.discopop_tau };
+  const options = { beta: c.beta, labelSmoothing: c.label_smoothing, discopopTau: c.discopop_tau ?? 0.05 };
   const pairs = p.sequences().over(2);
   const weights: number[] = c.loss_weights ?? [1];
   c.loss_type.forEach((name: string, i: number) => {

@@ -49,6 +49,13 @@ const params = z
       options: LOSSES,
     }),
     ...labelSmoothingParam(),
+    discopopTau: field(z.number().min(0.001).max(100).default(0.05), {
+      label: 'Width of the blend (DiscoPOP)',
+      help: 'Of DiscoPOP alone; 0.05 is its paper’s. Below 0.1, pairs that nothing tells apart yet first move the wrong way, and may stay there.',
+      level: 'advanced',
+      section: 'Objective',
+      step: 0.05,
+    }),
     sftWeight: field(z.number().min(0).max(100).default(0), {
       label: 'Also learn the better answer',
       help: 'Weight of the plain loss on the better answers (RPO). It keeps them from becoming unlikely.',
@@ -155,7 +162,7 @@ export function pairTerms(o: {
   };
 }
 
-type LossOptions = { beta: number; labelSmoothing: number; discopopTau?: number };
+type LossOptions = { beta: number; labelSmoothing: number; discopopTau: number };
 
 /** Loss of each pair, [S/2], by trl 1.16.0's names. */
 export const PAIR_LOSSES: Record<PairLoss, (s: Pair, o: LossOptions) => Num> = {
@@ -202,9 +209,13 @@ export const PAIR_LOSSES: Record<PairLoss, (s: Pair, o: LossOptions) => Num> = {
     const [chosen, rejected] = [s.chosen.times(o.beta), s.rejected.times(o.beta)];
     return chosen.sigmoid().plus(1).minus(chosen.minus(rejected).sigmoid());
   },
+  /**
+   * arXiv 2406.08414, eq. 4. Its slope at x = 0 is ((1 - ln 2) / tau - 3) / 4: above 0, so the wrong way, where tau is
+   * below 0.102.
+   */
   discopop: (s, o) => {
     const x = s.score.times(o.beta);
-    const gate = x.over(o.discopopTau ?? 0.05).sigmoid();
+    const gate = x.over(o.discopopTau).sigmoid();
     return x.logSigmoid().neg().times(gate.neg().plus(1)).plus(x.neg().exp().times(gate));
   },
   sigmoid_norm: (s, o) => s.scoreMean.times(o.beta).logSigmoid().neg(),
@@ -212,7 +223,10 @@ export const PAIR_LOSSES: Record<PairLoss, (s: Pair, o: LossOptions) => Num> = {
 
 /** L = sum over pairs of the pair's loss / pairs  (+ w NLL of the better answers / their tokens, RPO). */
 export function dpoLoss(
-  o: Pick<Params, 'loss' | 'beta' | 'labelSmoothing' | 'sftWeight' | 'beyondShorter' | 'divergence'>,
+  o: Pick<
+    Params,
+    'loss' | 'beta' | 'labelSmoothing' | 'discopopTau' | 'sftWeight' | 'beyondShorter' | 'divergence'
+  >,
 ): LossProgram {
   const { p, loss, logp, pair } = pairTerms(o);
   p.loss('preference', PAIR_LOSSES[o.loss](pair, o), p.sequences().over(2));
