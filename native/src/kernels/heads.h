@@ -37,7 +37,7 @@ Heads split_heads_cpu(
     const mx::array& cos,
     const mx::array& sin,
     const HeadsSpec& spec);
-/** On CUDA, for heads of 64, 128 and 256 that are rotated whole. */
+/** On CUDA, for heads of 64, 128 and 256 that are rotated whole; in memory positions stay before heads. */
 Heads split_heads_gpu(
     const mx::array& qkv,
     const std::optional<mx::array>& q_norm,

@@ -10,6 +10,11 @@ mx::array rms_norm_plain(const mx::array& x, const mx::array& w, float eps);
 mx::array rms_norm_cpu(const mx::array& x, const mx::array& w, float eps);
 /** The same on CUDA; the backward makes the weight's gradient only where it is wanted. */
 mx::array rms_norm_gpu(const mx::array& x, const mx::array& w, float eps);
+/** x itself beside it: where both go on, the gradients by them meet in the norm's backward. */
+struct NormBranch {
+  mx::array x, normed;
+};
+NormBranch rms_norm_branch_gpu(const mx::array& x, const mx::array& w, float eps);
 bool rms_norm_fits_gpu(const mx::array& x, const mx::array& w);
 
 }  // namespace atelier

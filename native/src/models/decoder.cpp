@@ -114,9 +114,9 @@ mx::array Decoder::layer(
     const Pass& pass) const {
   mx::array x = x_BLD;
   for (const Residual& r : spec_.layers[index]) {
-    const mx::array in = r.before(weights, x);
-    x = r.after ? x + (*r.after)(weights, r.part->forward(weights, lora, in, pass))
-                : r.part->forward_onto(x, weights, lora, in, pass);
+    const auto [through, in] = r.before.branch(weights, x);
+    x = r.after ? through + (*r.after)(weights, r.part->forward(weights, lora, in, pass))
+                : r.part->forward_onto(through, weights, lora, in, pass);
   }
   return x;
 }

@@ -1,6 +1,5 @@
 #include "nn/block.h"
 
-#include "kernels/rms_norm.h"
 #include "kernels/swiglu.h"
 
 namespace atelier {
@@ -10,6 +9,11 @@ mx::array rms_norm(const mx::array& x, const mx::array& w, float eps) {
     return rms_norm_gpu(x, w, eps);
   }
   return cpu_kernels_for(x) ? rms_norm_cpu(x, w, eps) : rms_norm_plain(x, w, eps);
+}
+
+NormBranch rms_norm_branch(const mx::array& x, const mx::array& w, float eps) {
+  return rms_norm_fits_gpu(x, w) ? rms_norm_branch_gpu(x, w, eps)
+                                 : NormBranch{x, rms_norm(x, w, eps)};
 }
 
 mx::array swiglu(const mx::array& gate_up) {

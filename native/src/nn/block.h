@@ -1,6 +1,7 @@
 #pragma once
 
 #include "kernels/heads.h"
+#include "kernels/rms_norm.h"
 #include "nn/rope.h"
 
 #include <optional>
@@ -11,6 +12,8 @@ namespace atelier {
 // plain-op twins elsewhere.
 
 mx::array rms_norm(const mx::array& x, const mx::array& w, float eps);
+/** The same and x, which goes on beside it. */
+NormBranch rms_norm_branch(const mx::array& x, const mx::array& w, float eps);
 
 /** silu(gate) * up of gate and up side by side. */
 mx::array swiglu(const mx::array& gate_up);

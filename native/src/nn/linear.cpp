@@ -1,14 +1,20 @@
 #include "nn/linear.h"
 
+#include "nn/lora_linear.h"
 #include "nn/stacking.h"
 
 namespace atelier {
 namespace {
 
+// In parts: its modules are stored differently.
+bool in_parts(const Params& weights, const std::string& name) {
+  return weights.count(part_name(name, 1) + ".weight") > 0;
+}
+
 mx::array base_product(const Params& weights, const std::string& name, const mx::array& x) {
   const int in = x.shape(-1);
   mx::array y = weight_of(weights, name, in).times(x);
-  if (weights.count(part_name(name, 1) + ".weight") == 0) {
+  if (!in_parts(weights, name)) {
     return y;
   }
   std::vector<mx::array> parts{y};
@@ -16,6 +22,27 @@ mx::array base_product(const Params& weights, const std::string& name, const mx:
     parts.push_back(weight_of(weights, part_name(name, k), in).times(x));
   }
   return mx::concatenate(parts, -1);
+}
+
+// (onto +) x Wᵀ + (x Aᵀ) Bᵀ. With `onto` the product is not in parts.
+mx::array with_lora(
+    const std::optional<mx::array>& onto,
+    const Params& weights,
+    const Params& lora,
+    const std::string& name,
+    const mx::array& x) {
+  const Weight w = weight_of(weights, name, x.shape(-1));
+  auto found = lora.find(name + ".A");
+  if (found == lora.end()) {
+    return onto ? w.times_onto(*onto, x) : base_product(weights, name, x);
+  }
+  const mx::array &a = found->second, &b = lora.at(name + ".B");
+  const bool differentiated = x.is_tracer() || a.is_tracer();
+  if (differentiated && !in_parts(weights, name) && lora_linear_fits(w, a, x)) {
+    return lora_linear(onto, w, a, b, x);
+  }
+  const mx::array y = onto ? w.times_onto(*onto, x) : base_product(weights, name, x);
+  return Weight(b).times_onto(y, product(x, a));
 }
 
 }  // namespace
@@ -26,12 +53,9 @@ mx::array product(const mx::array& x, const mx::array& w) {
 
 mx::array
 linear(const Params& weights, const Params& lora, const std::string& name, const mx::array& x) {
-  mx::array y = base_product(weights, name, x);
-  if (auto a = lora.find(name + ".A"); a != lora.end()) {
-    y = Weight(lora.at(name + ".B")).times_onto(y, product(x, a->second));
-    if (auto gain = lora.find(name + ".gain"); gain != lora.end()) {
-      y = y * gain->second;
-    }
+  mx::array y = with_lora(std::nullopt, weights, lora, name, x);
+  if (auto gain = lora.find(name + ".gain"); gain != lora.end()) {
+    y = y * gain->second;
   }
   auto bias = weights.find(name + ".bias");
   return bias == weights.end() ? y : y + bias->second;
@@ -43,13 +67,10 @@ mx::array linear_onto(
     const Params& lora,
     const std::string& name,
     const mx::array& x) {
-  const bool whole = weights.count(part_name(name, 1) + ".weight") == 0;
-  if (!whole || lora.count(name + ".gain") || weights.count(name + ".bias")) {
+  if (in_parts(weights, name) || lora.count(name + ".gain") || weights.count(name + ".bias")) {
     return residual + linear(weights, lora, name, x);
   }
-  const mx::array y = weight_of(weights, name, x.shape(-1)).times_onto(residual, x);
-  auto a = lora.find(name + ".A");
-  return a == lora.end() ? y : Weight(lora.at(name + ".B")).times_onto(y, product(x, a->second));
+  return with_lora(residual, weights, lora, name, x);
 }
 
 mx::array

@@ -110,6 +110,26 @@ mx::array hidden_states(
   return model.final_norm(bound.weights, x);
 }
 
+// Rows of x [N, D] that are targets' inputs. Each is one's at most, so the backward reads where scattering would add.
+mx::array at_targets(const mx::array& x_ND, const PaddedBatch& batch) {
+  if (static_cast<int>(batch.place_T.size()) == x_ND.shape(0)) {
+    return x_ND;  // no padding: they stand in order
+  }
+  auto forward = [at_T = batch.at_T](const std::vector<mx::array>& in) {
+    return std::vector<mx::array>{mx::take(in[0], at_T, 0)};
+  };
+  auto backward = [target_N = batch.target_N](
+                      const std::vector<mx::array>& in,
+                      const std::vector<mx::array>& g,
+                      const std::vector<mx::array>&) {
+    const auto none = mx::array(0, mx::int32);
+    const auto own = mx::take(g[0], mx::maximum(target_N, none), 0);
+    const auto there = mx::expand_dims(mx::greater_equal(target_N, none), 1);
+    return std::vector<mx::array>{mx::where(there, own, mx::zeros({}, own.dtype()))};
+  };
+  return mx::custom_vjp(forward, backward)({x_ND})[0];
+}
+
 }  // namespace
 
 mx::array forward_hidden(
@@ -119,12 +139,12 @@ mx::array forward_hidden(
     const ForwardOptions& options,
     std::vector<mx::array>* router_logits) {
   auto hidden = hidden_states(model, bound, batch, options, router_logits);
-  return mx::take(mx::reshape(hidden, {-1, hidden.shape(-1)}), batch.at_T, 0);
+  return at_targets(mx::reshape(hidden, {-1, hidden.shape(-1)}), batch);
 }
 
 // A GPU wants large products; the CPU gains nothing beyond what keeps its two cores busy.
 size_t chunk_bytes() {
-  return mx::default_device() == mx::Device::cpu ? size_t{8} << 20 : size_t{256} << 20;
+  return mx::default_device() == mx::Device::cpu ? size_t{8} << 20 : size_t{320} << 20;
 }
 
 // Attention's backward on CUDA needs lengths that are multiples of 128 (cuDNN); shapes cost nothing on the CPU.

@@ -71,9 +71,16 @@ Optimizer::Optimizer(Trainable what, const OptimizerSpec& how)
         "spec.kind is 'muon'; it is for training all parameters, not for an adapter",
         "Choose AdamW for the adapter.");
   }
-  for (size_t i = 0; i < trainable_.parameters().size(); i++) {
-    rules_.push_back(rule_for(how, trainable_.parameters()[i]));
-    states_.push_back(rules_.back()->start(trainable_.masters()[i].shape()));
+  // These move each number by itself, so all of an adapter's can move as one. A GPU waits for the host otherwise.
+  const bool by_number = kind_ == OptimizerSpec::Kind::adamw || kind_ == OptimizerSpec::Kind::sgd;
+  if (by_number && mx::default_device() == mx::Device::gpu) {
+    trainable_.join();
+  }
+  for (const Parameter& parameter : trainable_.parameters()) {
+    if (parameter.master == rules_.size()) {
+      rules_.push_back(rule_for(how, parameter));
+      states_.push_back(rules_.back()->start(trainable_.masters()[parameter.master].shape()));
+    }
   }
 }
 
@@ -111,7 +118,12 @@ void Optimizer::update(
         wanted.push_back(array);
       }
     }
-    mx::eval(wanted);
+    // The last share's new numbers are on their way: who reads them waits.
+    if (to < masters.size()) {
+      mx::eval(wanted);
+    } else {
+      mx::async_eval(wanted);
+    }
     torn_ = true;
     for (size_t i = from; i < to; i++) {
       trainable_.move(i, std::move(moved[i - from]));

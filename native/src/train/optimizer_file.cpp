@@ -66,13 +66,12 @@ taken(Params& tensors, const std::string& name, const mx::array& like, const std
 void Optimizer::save(const std::string& file) const {
   refuse_torn();
   Params tensors;
-  for (size_t i = 0; i < states_.size(); i++) {
-    const auto& name = trainable_.parameters()[i].name;
-    for (const auto& [state, array] : states_[i]) {
-      tensors.emplace(state + "." + name, mx::contiguous(array));
+  for (const Parameter& p : trainable_.parameters()) {
+    for (const auto& [state, array] : states_[p.master]) {
+      tensors.emplace(state + "." + p.name, mx::contiguous(trainable_.part(p, array)));
     }
     if (trainable_.has_own_masters()) {
-      tensors.emplace("master." + name, mx::contiguous(trainable_.masters()[i]));
+      tensors.emplace("master." + p.name, mx::contiguous(trainable_.masters()[p.master]));
     }
   }
   for (const auto& [name, array] : tensors) {
@@ -95,15 +94,22 @@ void Optimizer::load(const std::string& file) {
   auto states = states_;
   auto masters = trainable_.masters();
   std::vector<mx::array> all;
-  for (size_t i = 0; i < states.size(); i++) {
-    const auto& name = trainable_.parameters()[i].name;
-    for (auto& [state, array] : states[i]) {
-      array = taken(tensors, state + "." + name, array, file);
-      all.push_back(array);
+  // Of each master's state, its parameters' parts.
+  std::vector<std::map<std::string, std::vector<mx::array>>> parts(states.size());
+  for (const Parameter& p : trainable_.parameters()) {
+    for (const auto& [state, array] : states[p.master]) {
+      parts[p.master][state].push_back(
+          taken(tensors, state + "." + p.name, trainable_.part(p, array), file));
     }
     if (trainable_.has_own_masters()) {
-      masters[i] = taken(tensors, "master." + name, masters[i], file);
-      all.push_back(masters[i]);
+      masters[p.master] = taken(tensors, "master." + p.name, masters[p.master], file);
+      all.push_back(masters[p.master]);
+    }
+  }
+  for (size_t i = 0; i < states.size(); i++) {
+    for (auto& [state, array] : states[i]) {
+      array = trainable_.whole(parts[i].at(state));
+      all.push_back(array);
     }
   }
   if (!tensors.empty()) {

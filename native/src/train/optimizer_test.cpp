@@ -9,6 +9,7 @@
 #include <doctest/doctest.h>
 
 #include <filesystem>
+#include <numeric>
 
 using namespace atelier;
 using namespace atelier::testing;
@@ -31,6 +32,12 @@ std::vector<mx::array> gradients_of(const Optimizer& o, float value) {
     gradients.push_back(mx::full(master.shape(), value));
   }
   return gradients;
+}
+
+std::vector<int> all_of(size_t count) {
+  std::vector<int> all(count);
+  std::iota(all.begin(), all.end(), 0);
+  return all;
 }
 
 }  // namespace
@@ -58,6 +65,76 @@ TEST_CASE("states that are not finite are neither saved nor loaded") {
   save_safetensors(never, tensors, {{"optimizer", "adamw"}, {"updates", "1"}});
   CHECK_THROWS_AS(o.load(never), Error);
   o.load(file);
+}
+
+TEST_CASE(
+    "joined, an adapter's parameters give the same forward, move the same and go through files") {
+  auto model = std::make_shared<LoadedModel>(load_model(fixture("models/qwen3_moe"), mx::float32));
+  LoraConfig config;
+  config.rank = 3;
+  config.alpha = 4;
+  // Some of a product's modules, all of another's.
+  config.target_modules = std::vector<std::string>{"q_proj", "v_proj", "o_proj"};
+  config.target_parameters = {"mlp.experts.gate_up_proj", "mlp.experts.down_proj"};
+  auto adapter = [&] {
+    auto made = std::make_shared<Adapter>(init_adapter(config, *model, 1));
+    for (auto& [name, array] : made->params) {
+      array =
+          mx::random::normal(array.shape(), mx::float32, 0, 0.1f, mx::random::key(array.size()));
+    }
+    return made;
+  };
+  auto apart_adapter = adapter(), joined_adapter = adapter();
+  auto joined = Trainable::of_adapter(model, joined_adapter);
+  joined.join();
+  REQUIRE(joined.masters().size() == 1);
+  Optimizer a(Trainable::of_adapter(model, apart_adapter), {}), b(joined, {});
+
+  auto same_forward = [&] {
+    const auto bound = b.trainable().bind(b.trainable().arguments());
+    const auto expected = bind_adapter(*model, *apart_adapter, apart_adapter->params);
+    REQUIRE(bound.lora.size() == expected.lora.size());
+    for (const auto& [name, array] : expected.lora) {
+      CAPTURE(name);
+      CHECK(mx::array_equal(bound.lora.at(name), array).item<bool>());
+    }
+  };
+  same_forward();
+
+  // A gradient by what the forward takes is one by the parameters.
+  auto gradient = [](const Optimizer& optimizer) {
+    const Trainable& of = optimizer.trainable();
+    auto loss = [&](const std::vector<mx::array>& by) {
+      mx::array sum(0.0f);
+      for (const auto& [name, array] : of.bind(by).lora) {
+        sum = sum + mx::sum(mx::sin(array));
+      }
+      return std::vector<mx::array>{sum};
+    };
+    const auto all = all_of(of.arguments().size());
+    return of.by_master(of.summands(mx::value_and_grad(loss, all)(of.arguments()).second));
+  };
+  for (int step = 0; step < 3; step++) {
+    a.update(gradient(a), 1e-2, 0.5);
+    b.update(gradient(b), 1e-2, 0.5);
+  }
+  for (const auto& [name, array] : apart_adapter->params) {
+    CAPTURE(name);
+    CHECK(excess(joined_adapter->params.at(name), array, 1e-6, 1e-6) <= 1);
+  }
+
+  const TempDir dir;
+  const std::string of_a = dir.path("a.safetensors"), of_b = dir.path("b.safetensors");
+  a.save(of_a);
+  b.save(of_b);
+  const auto left = load_safetensors(of_a, std::nullopt);
+  for (const auto& [name, array] : load_safetensors(of_b, std::nullopt)) {
+    CAPTURE(name);
+    CHECK(excess(array, left.at(name), 1e-6, 1e-6) <= 1);
+  }
+  b.load(of_a);
+  b.save(of_b);
+  CHECK(load_safetensors(of_b, std::nullopt).size() == left.size());
 }
 
 TEST_CASE("files of version 0.1, whose metadata names AdamW's steps, are read") {

@@ -154,7 +154,8 @@ PaddedBatch pad(const Rows& rows, const RowOffsets& offsets, const MicroBatch& b
   const int L = batch.length;
   std::vector<int32_t> ids(static_cast<size_t>(B) * L, 0), pieces(packed ? ids.size() : 0, -1);
   std::vector<int32_t> at, targets;
-  PaddedBatch result{mx::array(0), mx::array(0), mx::array(0), {}, {}, std::nullopt};
+  std::vector<int32_t> target_of(ids.size(), -1);
+  PaddedBatch result{mx::array(0), mx::array(0), mx::array(0), mx::array(0), {}, {}, std::nullopt};
   for (size_t k = 0; k < batch.rows.size(); k++) {
     const int row = batch.rows[k];
     const int32_t* tokens = rows.ids.data() + offsets.token[row];
@@ -169,6 +170,7 @@ PaddedBatch pad(const Rows& rows, const RowOffsets& offsets, const MicroBatch& b
       std::fill_n(pieces.begin() + from, count, static_cast<int32_t>(k));
     }
     for (int t = 0; t < count; t++) {
+      target_of[from + t] = static_cast<int32_t>(at.size());
       at.push_back(from + t);
       targets.push_back(tokens[t + 1]);
       result.place_T.push_back(offsets.target[row] + t);
@@ -177,6 +179,7 @@ PaddedBatch pad(const Rows& rows, const RowOffsets& offsets, const MicroBatch& b
   const int T = static_cast<int>(at.size());
   result.ids_BL = mx::array(ids.begin(), {B, L}, mx::int32);
   result.at_T = mx::array(at.begin(), {T}, mx::int32);
+  result.target_N = mx::array(target_of.begin(), {B * L}, mx::int32);
   result.targets_T = mx::array(targets.begin(), {T}, mx::int32);
   if (packed) {
     result.piece_BL = mx::array(pieces.begin(), {B, L}, mx::int32);

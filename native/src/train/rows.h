@@ -55,8 +55,10 @@ std::vector<MicroBatch> plan_batches(
 struct PaddedBatch {
   /** int32 [B, L]: the rows without their last token, 0 where padded. */
   mx::array ids_BL;
-  /** int32 [T]: position of each target's input token in the flattened [B * L]. */
+  /** int32 [T]: position of each target's input token in the flattened [B * L]; ascending. */
   mx::array at_T;
+  /** int32 [B * L]: the target of each position, -1 where padded. */
+  mx::array target_N;
   /** int32 [T] */
   mx::array targets_T;
   /** Each target's place in the request's [T]. */

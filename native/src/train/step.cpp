@@ -92,22 +92,8 @@ Gradients gradients(
   forward.measure_experts(*trainable.model().model, trainable.bind(parameters), step, cancelled);
   std::vector<mx::array> sums;
   Gradients result;
-  // Loss, parts and gradients of the micro-batch under way. The next one's graph is built meanwhile, but given memory
-  // only after it.
-  std::vector<mx::array> under_way;
-  auto finish = [&] {
-    if (under_way.empty()) {
-      return;
-    }
-    mx::eval(under_way);
-    result.loss += under_way[0].item<float>();
-    auto parts = objective.program().parts(under_way[1]);
-    if (result.parts.empty()) {
-      result.parts = std::move(parts);
-    } else {
-      objective.program().merge(result.parts, parts);
-    }
-  };
+  // Loss and parts of each micro-batch. The host does not wait for one before it goes on to the next.
+  std::vector<std::vector<mx::array>> values;
   for (const auto& micro : step) {
     if (cancelled) {
       throw Error(ErrorCode::cancelled, "step: cancelled");
@@ -124,25 +110,32 @@ Gradients gradients(
       auto v = objective.evaluate(arrays, inputs.layout);
       return std::vector<mx::array>{v.loss, mx::stop_gradient(v.parts_M2)};
     };
-    auto [values, grads] = mx::value_and_grad(value, arguments)(parameters);
-    for (size_t i = 0; i < grads.size(); i++) {
-      auto g = mx::astype(grads[i], mx::float32);
-      if (sums.size() < grads.size()) {
-        sums.push_back(g);
-      } else {
-        sums[i] = sums[i] + g;
-      }
+    auto [made, grads] = mx::value_and_grad(value, arguments)(parameters);
+    auto more = trainable.summands(grads);
+    for (size_t i = 0; i < sums.size(); i++) {
+      more[i] = sums[i] + more[i];
     }
-    finish();
-    under_way = std::move(values);
+    sums = std::move(more);
+    auto under_way = made;
     under_way.insert(under_way.end(), sums.begin(), sums.end());
     mx::async_eval(under_way);
+    values.push_back(std::move(made));
     for (int row : micro.rows) {
       result.tokens += request.rows.lengths[row];
     }
   }
-  finish();
   result.by_master = sums.empty() ? zeros_like(masters) : trainable.by_master(sums);
+  mx::async_eval(result.by_master);
+  for (auto& made : values) {
+    mx::eval(made);
+    result.loss += made[0].item<float>();
+    auto parts = objective.program().parts(made[1]);
+    if (result.parts.empty()) {
+      result.parts = std::move(parts);
+    } else {
+      objective.program().merge(result.parts, parts);
+    }
+  }
   return result;
 }
 

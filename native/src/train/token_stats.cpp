@@ -177,6 +177,10 @@ TokenStats token_stats(
 
 int head_chunk(int vocabulary, size_t bytes) {
   size_t rows = bytes / (sizeof(float) * static_cast<size_t>(vocabulary));
+  // A GPU's products are made of tiles of 128 rows.
+  if (mx::default_device() == mx::Device::gpu && rows > 128) {
+    rows -= rows % 128;
+  }
   return static_cast<int>(std::clamp<size_t>(rows, 16, 4096));
 }
 

@@ -1,5 +1,8 @@
 #include "train/trainable.h"
 
+#include "kernels/views.h"
+#include "nn/lora.h"
+
 namespace atelier {
 namespace {
 
@@ -22,6 +25,15 @@ ParameterKind kind_of(const std::string& name, const mx::Shape& shape) {
   return matrix ? ParameterKind::matrix : ParameterKind::vector;
 }
 
+mx::array placed(const mx::array& parameters, const Tiles& tiles, mx::Dtype dtype) {
+  return (tiles_fit_gpu(parameters, tiles) ? place_tiles_gpu : place_tiles_plain)(
+      parameters, tiles, dtype);
+}
+
+mx::array taken(const mx::array& stacked, const Tiles& tiles) {
+  return (tiles_fit_gpu(stacked, tiles) ? take_tiles_gpu : take_tiles_plain)(stacked, tiles);
+}
+
 }  // namespace
 
 Trainable Trainable::of_adapter(
@@ -29,7 +41,8 @@ Trainable Trainable::of_adapter(
     std::shared_ptr<Adapter> adapter) {
   Trainable t;
   for (const auto& [name, array] : adapter->params) {
-    t.parameters_.push_back({peft_prefix + name, kind_of(name, array.shape())});
+    t.parameters_.push_back(
+        {peft_prefix + name, kind_of(name, array.shape()), array.shape(), t.masters_.size()});
     t.masters_.push_back(array);
   }
   t.model_ = std::move(model);
@@ -46,14 +59,65 @@ Trainable Trainable::of_model(std::shared_ptr<LoadedModel> model) {
       continue;
     }
     t.tensors_.push_back(name);
-    t.parameters_.push_back({m.stored_name(name), kind_of(name, array.shape())});
+    t.parameters_.push_back(
+        {m.stored_name(name), kind_of(name, array.shape()), array.shape(), t.masters_.size()});
     t.masters_.push_back(mx::astype(array, mx::float32));
   }
   mx::eval(t.masters_);
   return t;
 }
 
+void Trainable::join() {
+  if (!adapter_ || layout_ || !adapter_->saved.empty() || masters_.empty()) {
+    return;
+  }
+  auto layout = lora_layout(model_->model->linears(), adapter_->sites);
+  int64_t size = 0;
+  for (const auto& master : masters_) {
+    size += static_cast<int64_t>(master.size());
+  }
+  // Something else is trained beside it, a scalar head say.
+  if (!layout || layout->tiles.taken != size) {
+    return;
+  }
+  layout_ = std::move(layout);
+  masters_ = {whole(masters_)};
+  mx::eval(masters_);
+  int64_t from = 0;
+  for (Parameter& p : parameters_) {
+    p.master = 0;
+    p.from = from;
+    int64_t numbers = 1;
+    for (int n : p.shape) {
+      numbers *= n;
+    }
+    from += numbers;
+  }
+  publish();
+}
+
+mx::array Trainable::part(const Parameter& p, const mx::array& of_master) const {
+  if (!layout_) {
+    return of_master;
+  }
+  return view(of_master, p.from, p.shape);
+}
+
+mx::array Trainable::whole(const std::vector<mx::array>& parts) const {
+  if (!layout_) {
+    return parts.at(0);
+  }
+  std::vector<mx::array> flat;
+  for (const auto& part : parts) {
+    flat.push_back(mx::flatten(part));
+  }
+  return mx::concatenate(flat, 0);
+}
+
 std::vector<mx::array> Trainable::arguments() const {
+  if (layout_) {
+    return stacked_;
+  }
   if (adapter_) {
     return masters_;
   }
@@ -65,6 +129,13 @@ std::vector<mx::array> Trainable::arguments() const {
 }
 
 Bound Trainable::bind(const std::vector<mx::array>& arguments) const {
+  if (layout_) {
+    Bound bound = bind_model(*model_);
+    for (size_t i = 0; i < arguments.size(); i++) {
+      bound.lora.emplace(layout_->stacked[i].name, arguments[i]);
+    }
+    return bound;
+  }
   Params named;
   size_t i = 0;
   for (const auto& [name, array] : adapter_ ? adapter_->params : model_->weights) {
@@ -76,9 +147,27 @@ Bound Trainable::bind(const std::vector<mx::array>& arguments) const {
   return bind_adapter(*model_, *adapter_, named);
 }
 
-std::vector<mx::array> Trainable::by_master(const std::vector<mx::array>& by_argument) const {
+std::vector<mx::array> Trainable::summands(const std::vector<mx::array>& by_argument) const {
+  std::vector<mx::array> few = by_argument;
+  if (layout_) {
+    std::vector<int64_t> starts;
+    for (const auto& matrix : layout_->stacked) {
+      starts.push_back(matrix.at);
+    }
+    few = {atelier::join(by_argument, starts, layout_->tiles.size)};
+  }
+  for (auto& array : few) {
+    array = mx::astype(array, mx::float32);
+  }
+  return few;
+}
+
+std::vector<mx::array> Trainable::by_master(const std::vector<mx::array>& sums) const {
+  if (layout_) {
+    return {taken(sums[0], layout_->tiles)};
+  }
   if (adapter_) {
-    return by_argument;
+    return sums;
   }
   auto stacked = [this](const std::vector<mx::array>& masters) {
     Params named;
@@ -96,18 +185,31 @@ std::vector<mx::array> Trainable::by_master(const std::vector<mx::array>& by_arg
   size_t argument = 0;
   for (const auto& [name, array] : model_->weights) {
     if (!buffers.count(name)) {
-      of_parameters.push_back(by_argument[argument]);
+      of_parameters.push_back(sums[argument]);
     }
     argument++;
   }
   return mx::vjp(stacked, masters_, of_parameters).second;
 }
 
-void Trainable::move(size_t parameter, mx::array master) {
-  masters_[parameter] = std::move(master);
+void Trainable::move(size_t i, mx::array master) {
+  masters_[i] = std::move(master);
 }
 
 void Trainable::publish() {
+  if (layout_) {
+    size_t i = 0;
+    for (auto& [name, array] : adapter_->params) {
+      array = part(parameters_[i++], masters_[0]);
+    }
+    const mx::array all = placed(masters_[0], layout_->tiles, model_->dtype);
+    stacked_.clear();
+    for (const auto& matrix : layout_->stacked) {
+      stacked_.push_back(view(all, matrix.at, matrix.shape));
+    }
+    mx::async_eval(stacked_);
+    return;
+  }
   size_t i = 0;
   if (adapter_) {
     for (auto& [name, array] : adapter_->params) {

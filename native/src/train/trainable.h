@@ -1,8 +1,10 @@
 #pragma once
 
 #include "models/bound.h"
+#include "nn/lora_layout.h"
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,6 +17,10 @@ struct Parameter {
   /** As files name it: transformers' or PEFT's. */
   std::string name;
   ParameterKind kind;
+  mx::Shape shape;
+  /** Which master holds it: all of it, or what begins there. */
+  size_t master;
+  int64_t from = 0;
 };
 
 /**
@@ -40,18 +46,31 @@ class Trainable {
   const std::vector<Parameter>& parameters() const {
     return parameters_;
   }
+  /** What is moved: each parameter, or all of them joined. */
   const std::vector<mx::array>& masters() const {
     return masters_;
   }
 
+  /**
+   * Puts all parameters end to end into one master, and what the forward takes of them into one vector: some thousands
+   * of small operations a step become a few. For LoRA's matrices alone; others stay as they are.
+   */
+  void join();
+  /** A parameter's part of an array that is like its master. */
+  mx::array part(const Parameter& parameter, const mx::array& of_master) const;
+  /** An array like a master from its parameters' parts, in their order. */
+  mx::array whole(const std::vector<mx::array>& parts) const;
+
   std::vector<mx::array> arguments() const;
   /** The forward's arrays as functions of the arguments. */
   Bound bind(const std::vector<mx::array>& arguments) const;
-  /** Gradients by the masters, f32, from those by the arguments. Lazy. */
-  std::vector<mx::array> by_master(const std::vector<mx::array>& by_argument) const;
+  /** Gradients by the arguments in f32, in as few arrays as they can be summed in. Lazy. */
+  std::vector<mx::array> summands(const std::vector<mx::array>& by_argument) const;
+  /** Gradients by the masters, f32, from sums of those. Lazy. */
+  std::vector<mx::array> by_master(const std::vector<mx::array>& sums) const;
 
   /** Takes over an evaluated master; the forward sees it after publish(). */
-  void move(size_t parameter, mx::array master);
+  void move(size_t i, mx::array master);
   /** Writes the masters to their owner. */
   void publish();
 
@@ -70,6 +89,9 @@ class Trainable {
   /** Of a model: what the masters' tensors are called in it. */
   std::vector<std::string> tensors_;
   std::vector<mx::array> masters_;
+  /** Of joined parameters, and what the forward takes of them, end to end. */
+  std::optional<LoraLayout> layout_;
+  std::vector<mx::array> stacked_;
 };
 
 }  // namespace atelier

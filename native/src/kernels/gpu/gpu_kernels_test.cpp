@@ -1,5 +1,6 @@
 // Each CUDA kernel against its plain-op twin on f32 copies of the same numbers; nothing to see without a GPU.
 #include "core/random.h"
+#include "kernels/adamw.h"
 #include "kernels/attention.h"
 #include "kernels/draw.h"
 #include "kernels/gpu/kernel.h"
@@ -8,6 +9,7 @@
 #include "kernels/product.h"
 #include "kernels/rms_norm.h"
 #include "kernels/swiglu.h"
+#include "kernels/tiles.h"
 #include "kernels/token_head.h"
 #include "kernels/uniforms.h"
 #include "kernels/write_slot.h"
@@ -103,6 +105,65 @@ TEST_CASE("gpu rms_norm: kernel and twin, frozen and trained weight") {
           16 * tolerance_of(type));  // MLX's own sum over 210 rows, in that type
     }
   }
+}
+
+TEST_CASE("gpu rms_norm_branch: gradients of both that go on meet in one kernel") {
+  if (no_gpu()) {
+    return;
+  }
+  for (const mx::Dtype& type : types) {
+    const mx::array x = noise({3, 70, 1024}, 1, type), many = noise({3, 700, 1024}, 3, type),
+                    w = noise({1024}, 2, type);
+    const mx::array wide = mx::astype(w, mx::float32);
+    auto own = [](const mx::array& x, const mx::array& w) {
+      const NormBranch out = rms_norm_branch_gpu(x, w, 1e-6f);
+      return Arrays{out.x, out.normed};
+    };
+    auto plain = [](const mx::array& x, const mx::array& w) {
+      return Arrays{x, rms_norm_plain(x, w, 1e-6f)};
+    };
+    check_twins(
+        [&](const Arrays& in) { return own(in[0], w); },
+        [&](const Arrays& in) { return plain(in[0], wide); },
+        {many},
+        2 * tolerance_of(type));
+    check_twins(
+        [&](const Arrays& in) { return own(in[0], in[1]); },
+        [&](const Arrays& in) { return plain(in[0], in[1]); },
+        {x, w},
+        16 * tolerance_of(type));  // MLX's own sum over 210 rows, in that type
+  }
+}
+
+TEST_CASE("gpu tiles: numbers placed and taken as the twins do") {
+  if (no_gpu()) {
+    return;
+  }
+  const Tiles tiles({
+      {0, 0, 16, 1000, 1000, 0, 1.0f},
+      {48000, 16000, 700, 16, 48, 0, 2.0f},
+      {59200, 49600, 300, 32, 48, 16, 0.5f},
+      {0, 64000, 5, 0, 48, 0, 0.0f},
+      {16000, 64240, 32, 1000, 1000, 0, 1.0f},
+  });
+  const mx::array from = noise({68800}, 1, mx::float32);
+  for (const mx::Dtype& type : types) {
+    check_same({place_tiles_gpu(from, tiles, type)}, {place_tiles_plain(from, tiles, type)}, 0);
+    const mx::array other = noise({static_cast<int>(tiles.size)}, 2, type);
+    check_same({take_tiles_gpu(other, tiles)}, {take_tiles_plain(other, tiles)}, 0);
+  }
+}
+
+TEST_CASE("gpu adamw: kernel and twin") {
+  if (no_gpu()) {
+    return;
+  }
+  const mx::array p = noise({1000, 37}, 1, mx::float32), g = noise({1000, 37}, 2, mx::float32),
+                  m = noise({1000, 37}, 3, mx::float32, 0.1f),
+                  v = mx::square(noise({1000, 37}, 4, mx::float32, 0.1f));
+  const AdamWNumbers numbers{0.9f, 0.999f, 1e-8f, 0.1f, 0.001f, 0.9999f, 1e-3f, 3.0f};
+  const AdamWMoved a = adamw_gpu(p, g, m, v, numbers), b = adamw_plain(p, g, m, v, numbers);
+  check_same({a.parameter, a.m, a.v}, {b.parameter, b.m, b.v}, 1e-6);
 }
 
 TEST_CASE("gpu swiglu: kernel and twin") {

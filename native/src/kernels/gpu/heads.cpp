@@ -7,22 +7,28 @@
 namespace atelier {
 namespace {
 
-// A warp a head: lane i holds PER numbers from i * PER, and those half a head further, with which they are rotated.
+// LANES threads a head: each holds PER numbers from i on, and those half a head further, with which they are rotated.
 const char* common = R"(
-  constexpr int HALF = E / 2, PER = HALF / 32;
-  const int64_t warp = (int64_t(blockIdx.x) * blockDim.x + threadIdx.x) / 32;
-  const int lane = threadIdx.x % 32;
-  const int64_t n = warp / (H + 2 * K);
-  const int h = warp % (H + 2 * K);
+  constexpr int HALF = E / 2, PER = 8, LANES = HALF / PER;
+  const int64_t group = (int64_t(blockIdx.x) * blockDim.x + threadIdx.x) / LANES;
+  const int lane = threadIdx.x % LANES;
+  const int64_t n = group / (H + 2 * K);
+  const int h = group % (H + 2 * K);
   if (n >= int64_t(B) * L) return;
   const int b = n / L, l = n % L;
   const int i = lane * PER;
   const int part = h < H ? 0 : h < H + K ? 1 : 2;
   const int count = part == 0 ? H : K, index = part == 0 ? h : part == 1 ? h - H : h - H - K;
-  const size_t in = size_t(warp) * E, out = ((size_t(b) * count + index) * L + l) * E;
+  const size_t in = size_t(group) * E, out = (size_t(n) * count + index) * E;
   const float* c = cos + (size_t(SHARED ? 0 : b) * L + l) * E;
   const float* s = sin + (size_t(SHARED ? 0 : b) * L + l) * E;
   Pack<T, PER> low = load<PER>(x + in + i), high = load<PER>(x + in + HALF + i);
+  // Of the head's threads, which alone are here: others may have left.
+  auto sum = [&](float a) {
+    const unsigned own = ((1u << LANES) - 1) << (threadIdx.x % 32 - lane);
+    for (int o = LANES / 2; o; o >>= 1) a += __shfl_xor_sync(own, a, o);
+    return a;
+  };
 )";
 
 const char* forward_body = R"(
@@ -40,7 +46,7 @@ const char* forward_body = R"(
       const float a = float(low.v[j]), d = float(high.v[j]);
       squares += a * a + d * d;
     }
-    scale = rsqrtf(warp_sum(squares) / E + as_float(EPS));
+    scale = rsqrtf(sum(squares) / E + as_float(EPS));
   }
   for (int j = 0; j < PER; j++) {
     float a = float(low.v[j]), d = float(high.v[j]);
@@ -80,8 +86,8 @@ const char* backward_body = R"(
   }
   float r = 1, by = 0;
   if (NORM) {
-    r = rsqrtf(warp_sum(squares) / E + as_float(EPS));
-    by = r * r * warp_sum(along) / E;
+    r = rsqrtf(sum(squares) / E + as_float(EPS));
+    by = r * r * sum(along) / E;
   }
   for (int j = 0; j < PER; j++) {
     low.v[j] = T(r * (da[j] - float(low.v[j]) * by));
@@ -98,11 +104,12 @@ GpuLaunch launch(
     bool norm,
     std::vector<mx::Shape> shapes) {
   const int B = qkv.shape(0), L = qkv.shape(1);
-  const int64_t warps = int64_t{B} * L * (spec.heads + 2 * spec.kv_heads);
+  const int64_t lanes = spec.head_dim / 16;
+  const int64_t threads = int64_t{B} * L * (spec.heads + 2 * spec.kv_heads) * lanes;
   return {
       shapes,
       std::vector<mx::Dtype>(shapes.size(), qkv.dtype()),
-      {static_cast<int>((warps + 7) / 8), 1, 1},
+      {static_cast<int>((threads + 255) / 256), 1, 1},
       256,
       {{"H", spec.heads},
        {"K", spec.kv_heads},
@@ -110,6 +117,11 @@ GpuLaunch launch(
        {"NORM", norm},
        {"EPS", float_bits(spec.eps)}},
       {{"B", B}, {"L", L}, {"SHARED", cos.shape(0) == 1}}};
+}
+
+// Heads before or behind positions: the same numbers seen otherwise, as attention reads and writes them either way.
+mx::array turned(const mx::array& a) {
+  return mx::transpose(a, {0, 2, 1, 3});
 }
 
 }  // namespace
@@ -148,7 +160,7 @@ Heads split_heads_gpu(
       return mx::vjp(
                  [spec](const Arrays& a) {
                    const Heads h = split_heads_plain(a[0], a[3], a[4], a[1], a[2], spec);
-                   return Arrays{h.q, h.k, h.v};
+                   return Arrays{turned(h.q), turned(h.k), turned(h.v)};
                  },
                  in,
                  g)
@@ -164,14 +176,14 @@ Heads split_heads_gpu(
         in[4]};
   };
   const int B = qkv.shape(0), L = qkv.shape(1), E = spec.head_dim;
-  const mx::Shape kv{B, spec.kv_heads, L, E};
+  const mx::Shape kv{B, L, spec.kv_heads, E};
   // Without norms their places are filled by what is there anyway.
   const mx::array none = norm ? *q_norm : mx::stop_gradient(qkv);
   const Arrays out = forward(
       {qkv, cos, sin, q_norm.value_or(none), k_norm.value_or(none)},
-      launch(qkv, cos, spec, norm, {{B, spec.heads, L, E}, kv, kv}),
-      vjp);
-  return {out[0], out[1], out[2]};
+      launch(qkv, cos, spec, norm, {{B, L, spec.heads, E}, kv, kv}),
+      {.vjp = vjp});
+  return {turned(out[0]), turned(out[1]), turned(out[2])};
 }
 
 }  // namespace atelier

@@ -13,24 +13,45 @@
 namespace atelier {
 namespace {
 
-// A launch of MLX's with a gradient.
-class Differentiable : public mx::Primitive {
+// A launch of MLX's, with what MLX does not know: a gradient, outputs that are inputs' buffers.
+class Launch : public mx::Primitive {
  public:
-  Differentiable(std::shared_ptr<mx::Primitive> forward, decltype(CpuKernel::vjp) vjp)
-      : Primitive(forward->stream()), forward_(std::move(forward)), vjp_(std::move(vjp)) {}
+  /** `written`: what is passed on is written into. */
+  Launch(std::shared_ptr<mx::Primitive> launch, GpuNode node, bool written)
+      : Primitive(launch->stream()),
+        launch_(std::move(launch)),
+        node_(std::move(node)),
+        written_(written) {}
+
+  const GpuNode& node() const {
+    return node_;
+  }
+  const std::shared_ptr<mx::Primitive>& plain() const {
+    return launch_;
+  }
 
   void eval_cpu(const Arrays& inputs, Arrays& outputs) override {
-    forward_->eval_cpu(inputs, outputs);
+    launch_->eval_cpu(inputs, outputs);
   }
   void eval_gpu(const Arrays& inputs, Arrays& outputs) override {
-    forward_->eval_gpu(inputs, outputs);
+    for (size_t i = 0; i < node_.passed.size(); i++) {
+      outputs[i].copy_shared_buffer(inputs[node_.passed[i]]);
+#if defined(ATELIER_DEVICE_cuda)
+      if (written_) {
+        // What reads the output later waits for this launch.
+        mx::cu::get_command_encoder(stream()).set_output_array(outputs[i]);
+      }
+#endif
+    }
+    Arrays rest(outputs.begin() + node_.passed.size(), outputs.end());
+    launch_->eval_gpu(inputs, rest);
   }
   Arrays vjp(
       const Arrays& primals,
       const Arrays& cotangents,
       const std::vector<int>& argnums,
       const Arrays& outputs) override {
-    const Arrays all = vjp_(primals, cotangents, outputs, argnums);
+    const Arrays all = node_.vjp(primals, cotangents, outputs, argnums);
     Arrays wanted;
     for (int i : argnums) {
       wanted.push_back(all.at(i));
@@ -38,43 +59,14 @@ class Differentiable : public mx::Primitive {
     return wanted;
   }
   const char* name() const override {
-    return forward_->name();
-  }
-
- private:
-  std::shared_ptr<mx::Primitive> forward_;
-  decltype(CpuKernel::vjp) vjp_;
-};
-
-#if defined(ATELIER_DEVICE_cuda)
-// A launch whose first outputs are inputs' buffers.
-class InPlace : public mx::Primitive {
- public:
-  InPlace(std::shared_ptr<mx::Primitive> launch, std::vector<int> written)
-      : Primitive(launch->stream()), launch_(std::move(launch)), written_(std::move(written)) {}
-
-  void eval_cpu(const Arrays& inputs, Arrays& outputs) override {
-    launch_->eval_cpu(inputs, outputs);
-  }
-  void eval_gpu(const Arrays& inputs, Arrays& outputs) override {
-    auto& encoder = mx::cu::get_command_encoder(stream());
-    for (size_t i = 0; i < written_.size(); i++) {
-      outputs[i].copy_shared_buffer(inputs[written_[i]]);
-      // What reads the output later waits for this launch.
-      encoder.set_output_array(outputs[i]);
-    }
-    Arrays rest(outputs.begin() + written_.size(), outputs.end());
-    launch_->eval_gpu(inputs, rest);
-  }
-  const char* name() const override {
     return launch_->name();
   }
 
  private:
   std::shared_ptr<mx::Primitive> launch_;
-  std::vector<int> written_;
+  GpuNode node_;
+  bool written_;
 };
-#endif
 
 // Launches of one kind share a primitive, a thread each: streams belong to threads.
 std::map<std::string, std::shared_ptr<mx::Primitive>>& launches() {
@@ -181,15 +173,34 @@ std::shared_ptr<mx::Primitive> GpuKernel::primitive(const Arrays& inputs, const 
   return made;
 }
 
-Arrays GpuKernel::operator()(
+namespace {
+
+// With the inputs of these indices before the launch's own outputs.
+Arrays make(
+    const std::shared_ptr<mx::Primitive>& primitive,
     const Arrays& inputs,
-    const GpuLaunch& launch,
-    decltype(CpuKernel::vjp) vjp) const {
-  std::shared_ptr<mx::Primitive> made = primitive(inputs, launch);
-  if (vjp) {
-    made = std::make_shared<Differentiable>(std::move(made), std::move(vjp));
+    const std::vector<int>& passed,
+    const GpuLaunch& launch) {
+  std::vector<mx::Shape> shapes;
+  std::vector<mx::Dtype> types;
+  for (int i : passed) {
+    shapes.push_back(inputs[i].shape());
+    types.push_back(inputs[i].dtype());
   }
-  return mx::array::make_arrays(launch.shapes, launch.types, made, inputs);
+  shapes.insert(shapes.end(), launch.shapes.begin(), launch.shapes.end());
+  types.insert(types.end(), launch.types.begin(), launch.types.end());
+  return mx::array::make_arrays(shapes, types, primitive, inputs);
+}
+
+}  // namespace
+
+Arrays GpuKernel::operator()(const Arrays& inputs, const GpuLaunch& launch, const GpuNode& node)
+    const {
+  std::shared_ptr<mx::Primitive> made = primitive(inputs, launch);
+  if (node.vjp || node.light || !node.passed.empty()) {
+    made = std::make_shared<Launch>(std::move(made), node, false);
+  }
+  return make(made, inputs, node.passed, launch);
 }
 
 Arrays GpuKernel::in_place(
@@ -197,19 +208,32 @@ Arrays GpuKernel::in_place(
     const std::vector<int>& written,
     const GpuLaunch& launch) const {
 #if defined(ATELIER_DEVICE_cuda)
-  std::vector<mx::Shape> shapes;
-  std::vector<mx::Dtype> types;
-  for (int i : written) {
-    shapes.push_back(inputs[i].shape());
-    types.push_back(inputs[i].dtype());
-  }
-  shapes.insert(shapes.end(), launch.shapes.begin(), launch.shapes.end());
-  types.insert(types.end(), launch.types.begin(), launch.types.end());
-  return mx::array::make_arrays(
-      shapes, types, std::make_shared<InPlace>(primitive(inputs, launch), written), inputs);
+  return make(
+      std::make_shared<Launch>(primitive(inputs, launch), GpuNode{nullptr, written}, true),
+      inputs,
+      written,
+      launch);
 #else
   throw Error(ErrorCode::internal, name_ + ": a CUDA kernel in a build without CUDA");
 #endif
+}
+
+mx::array again(const mx::array& x, const Arrays& after) {
+  const auto* launch = x.has_primitive() ? dynamic_cast<const Launch*>(&x.primitive()) : nullptr;
+  if (!launch || !launch->node().light) {
+    return x;
+  }
+  const Arrays all = x.outputs();
+  std::vector<mx::Shape> shapes;
+  std::vector<mx::Dtype> types;
+  size_t wanted = 0;
+  for (size_t i = launch->node().passed.size(); i < all.size(); i++) {
+    wanted = all[i].id() == x.id() ? shapes.size() : wanted;
+    shapes.push_back(all[i].shape());
+    types.push_back(all[i].dtype());
+  }
+  return mx::array::make_arrays(
+      shapes, types, launch->plain(), mx::depends(x.inputs(), after))[wanted];
 }
 
 int float_bits(float x) {

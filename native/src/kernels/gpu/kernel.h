@@ -25,6 +25,16 @@ struct GpuLaunch {
   NamedInts sizes = {};
 };
 
+/** What a launch is in a graph beside its outputs. */
+struct GpuNode {
+  /** As CpuKernel's; null: not differentiable. */
+  decltype(CpuKernel::vjp) vjp = nullptr;
+  /** Inputs that are passed on, in their buffers, as the first outputs: gradients by them meet in this node. */
+  std::vector<int> passed = {};
+  /** One pass over memory: a backward may make it a second time (`again`) rather than have it kept. */
+  bool light = false;
+};
+
 /**
  * A CUDA kernel, compiled at run time for each set of constants and types (0.2 s). In its source the inputs and
  * outputs are pointers of those names, `T` is the type of the first input, and gpu/source.h's prelude is there. Inputs
@@ -42,11 +52,7 @@ class GpuKernel {
         outputs_(std::move(outputs)),
         source_(std::move(source)) {}
 
-  /** `vjp` as CpuKernel's; null: not differentiable. */
-  Arrays operator()(
-      const Arrays& inputs,
-      const GpuLaunch& launch,
-      decltype(CpuKernel::vjp) vjp = {}) const;
+  Arrays operator()(const Arrays& inputs, const GpuLaunch& launch, const GpuNode& node = {}) const;
 
   /**
    * For a kernel that writes into the inputs of these indices: returns them as they are afterwards, in the same
@@ -64,6 +70,12 @@ class GpuKernel {
   std::vector<std::string> inputs_, outputs_;
   std::string source_;
 };
+
+/**
+ * x, made once more from its inputs when `after` are there; x itself where it is not the result of a light kernel. For
+ * a backward that needs x: what was made in the forward need not be kept until then.
+ */
+mx::array again(const mx::array& x, const Arrays& after);
 
 /** An f32 constant as one of GpuLaunch's; the source reads it with `as_float(NAME)`. */
 int float_bits(float x);

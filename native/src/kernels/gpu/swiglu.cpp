@@ -64,9 +64,11 @@ mx::array swiglu_gpu(const mx::array& gate_up) {
   return forward(
       {gate_up},
       launch(gate_up, shape),
-      [](const Arrays& in, const Arrays& cotangents, const Arrays&, const std::vector<int>&) {
-        return backward({in[0], cotangents[0]}, launch(in[0], in[0].shape()));
-      })[0];
+      {.vjp =
+           [](const Arrays& in, const Arrays& cotangents, const Arrays&, const std::vector<int>&) {
+             return backward({in[0], cotangents[0]}, launch(in[0], in[0].shape()));
+           },
+       .light = true})[0];
 }
 
 }  // namespace atelier

@@ -1,7 +1,5 @@
 #include "models/parts/norm.h"
 
-#include "nn/block.h"
-
 namespace atelier {
 
 TensorSpec RmsNorm::tensor() const {
@@ -16,6 +14,11 @@ mx::array RmsNorm::factor(const Params& weights) const {
 
 mx::array RmsNorm::operator()(const Params& weights, const mx::array& x) const {
   return mx::astype(rms_norm(x, factor(weights), epsilon), x.dtype());
+}
+
+NormBranch RmsNorm::branch(const Params& weights, const mx::array& x) const {
+  const NormBranch out = rms_norm_branch(x, factor(weights), epsilon);
+  return {out.x, mx::astype(out.normed, x.dtype())};
 }
 
 }  // namespace atelier

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "models/model.h"
+#include "nn/block.h"
 
 namespace atelier {
 
@@ -17,6 +18,8 @@ struct RmsNorm {
   /** What is multiplied by. */
   mx::array factor(const Params& weights) const;
   mx::array operator()(const Params& weights, const mx::array& x) const;
+  /** The same and x, which goes on beside it. */
+  NormBranch branch(const Params& weights, const mx::array& x) const;
 };
 
 }  // namespace atelier

@@ -1,5 +1,7 @@
 #include "train/rules/adamw.h"
 
+#include "kernels/adamw.h"
+
 #include <cmath>
 
 namespace atelier {
@@ -20,12 +22,20 @@ mx::array adamw_move(
     Moments& moments,
     const Pace& pace) {
   const auto steps = static_cast<double>(pace.step);
-  const double correction1 = 1 - std::pow(c.beta1, steps);
-  const double correction2 = 1 - std::pow(c.beta2, steps);
-  moments.m = moments.m * f32(c.beta1) + g * f32(1 - c.beta1);
-  moments.v = moments.v * f32(c.beta2) + mx::square(g) * f32(1 - c.beta2);
-  auto root = mx::sqrt(moments.v) * f32(1 / std::sqrt(correction2)) + f32(c.epsilon);
-  return decayed(parameter, pace, decay) - moments.m / root * f32(pace.learning_rate / correction1);
+  auto number = [](double x) { return static_cast<float>(x); };
+  const AdamWNumbers numbers{
+      number(c.beta1),
+      number(c.beta2),
+      number(c.epsilon),
+      number(1 - c.beta1),
+      number(1 - c.beta2),
+      number(1 - pace.learning_rate * decay),
+      number(pace.learning_rate / (1 - std::pow(c.beta1, steps))),
+      number(1 / std::sqrt(1 - std::pow(c.beta2, steps)))};
+  const AdamWMoved moved = (adamw_fits_gpu(parameter) ? adamw_gpu : adamw_plain)(
+      parameter, g, moments.m, moments.v, numbers);
+  moments = {moved.m, moved.v};
+  return moved.parameter;
 }
 
 namespace {
