@@ -2,6 +2,8 @@
 
 #include "core/error.h"
 
+#include <mlx/utils.h>
+
 #include <algorithm>
 #include <set>
 
@@ -137,6 +139,8 @@ std::vector<std::vector<int>> Objective::units() const {
 }
 
 void Objective::prepass(const Numbers& made) {
+  // A few numbers of a few thousand, and the host waits for each: a GPU takes longer to answer than the CPU to add up.
+  const mx::StreamContext on_cpu{mx::Device(mx::Device::cpu)};
   program::Arrays arrays;
   for (const auto& input : program_.inputs()) {
     if (auto given = inputs_.find(input.name);
