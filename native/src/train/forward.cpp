@@ -2,6 +2,7 @@
 #include "train/forward.h"
 
 #include "core/random.h"
+#include "train/pace.h"
 
 #include <cmath>
 
@@ -104,8 +105,9 @@ mx::array hidden_states(
     x = x + mx::astype(embedding_noise(batch, x.shape(-1), *options.noise), x.dtype());
   }
   for (int i = 0; i < model.config().layers; i++) {
-    x = options.recompute ? recomputed_layer(model, i, bound, x, pass)
-                          : model.layer(i, bound.weights, bound.lora, x, pass);
+    x = keep_pace(
+        options.recompute ? recomputed_layer(model, i, bound, x, pass)
+                          : model.layer(i, bound.weights, bound.lora, x, pass));
   }
   return model.final_norm(bound.weights, x);
 }
