@@ -60,6 +60,24 @@ export interface GenerateRequest {
   topP?: number;
   /** 0 is off. */
   minP?: number;
+  /** Keeps the tokens whose surprise is nearest to the entropy, up to this mass. 1 is off. */
+  typicalP?: number;
+  /** Least probability of a token other than the likeliest. 0 is off. */
+  epsilonCutoff?: number;
+  /** Logits of tokens of prompt and answer are divided by it where above 0, else multiplied. 1 is off. */
+  repetitionPenalty?: number;
+  /** Off the logits of the answer's tokens: once for each time a token was said. 0 is off. */
+  frequencyPenalty?: number;
+  /** Off the logits of the answer's tokens: once. 0 is off. */
+  presencePenalty?: number;
+  /** No sequence of so many tokens comes twice in prompt and answer. 0 is off. */
+  noRepeatNgram?: number;
+  /** Tokens of an answer before which no stop id is drawn. 0 is off. */
+  minNewTokens?: number;
+  /** Added to logits, by token id. */
+  logitBias?: Record<string, number>;
+  /** Never drawn. */
+  suppressIds?: Int32Array;
   /** Generation of a row ends after any of these; the stop id is part of the row. */
   stopIds: Int32Array;
   /** Draws are a pure function of (seed, rollout id, token position). 0 <= seed < 2^53. */
@@ -74,9 +92,9 @@ export interface GeneratedRow {
   prompt: number;
   /** Without the prompt; the stop id included where it ended the row. */
   ids: Int32Array;
-  /** Of each token under the distribution it was drawn from (temperature, filters, renormalised). */
+  /** Of each token under the distribution it was drawn from (penalties, bias, temperature, filters, renormalised). */
   logprob: Float32Array;
-  /** Of each token at T = 1, unfiltered. */
+  /** Of each token at T = 1, unfiltered, from the logits as they were. */
   rawLogprob: Float32Array;
   finish: FinishReason;
 }

@@ -131,7 +131,7 @@ function spoilt({ program }: Variant, plan: Plan): Plan {
 }
 
 /** Quantities that want a head or a teacher have their own tests. */
-const PLAIN = new Set(['logp', 'entropy', 'meanLogp', 'logSumSqProbs', 'correct']);
+const PLAIN = new Set(['logp', 'entropy', 'meanLogp', 'logSumSqProbs', 'meanLogit', 'correct']);
 const all = variants().filter(({ program }) =>
   program.inputs.every(({ name, from }) => from !== 'engine' || PLAIN.has(name)),
 );

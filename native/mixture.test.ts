@@ -1,7 +1,9 @@
-/** Mixtures of experts through the engine's door: their adapters' files, and the router's loss. */
+/** Mixtures of experts through the engine's door: their adapters' files, the router's loss, and what is not for them. */
+import { cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { renameTensors } from '../conformance/safetensors';
 import { sftLoss } from '../shared/algorithms/sft';
 import { engineModule, type Engine, type OptimizerId, type StepRequest } from './index';
 import { adamw, cpuEngine, pack, rowsOf, temporaryFolder, tinyModel } from './testing/tiny';
@@ -65,4 +67,56 @@ it('refuses an adapter on some experts of a layer, and saves one on all by their
   remove();
   expect(names).toHaveLength(2 * 2 * 4);
   expect(names).toContain('base_model.model.model.layers.1.mlp.experts.3.up_proj.lora_B.weight');
+});
+
+describe('experts', () => {
+  it('are not quantised, neither on loading nor as they are stored, and have no DoRA', async () => {
+    const quantize = { bits: 4, groupSize: 32 };
+    await expect(engine.loadModel(fixture('models/qwen3_moe'), { quantize })).rejects.toMatchObject({
+      code: 'unsupported_model',
+      message: expect.stringContaining('mixture of experts'),
+    });
+    const { path, remove } = temporaryFolder();
+    cpSync(fixture('models/qwen3_moe_nonorm'), path, { recursive: true });
+    const config = JSON.parse(readFileSync(join(path, 'config.json'), 'utf8')) as object;
+    writeFileSync(
+      join(path, 'config.json'),
+      JSON.stringify({ ...config, quantization: { bits: 4, group_size: 32 } }),
+    );
+    const expert = 'model.layers.1.mlp.experts.0.up_proj';
+    renameTensors(join(path, 'model.safetensors'), (name) =>
+      name === `${expert}.weight` ? `${expert}.scales` : name,
+    );
+    expect(() => engineModule('cpu').checkModel(path)).toThrow(
+      expect.objectContaining({
+        code: 'unsupported_model',
+        message: expect.stringContaining(`quantised experts ('${expert}')`),
+      }),
+    );
+    remove();
+    const { id: model } = await engine.loadModel(fixture('models/qwen3_moe'));
+    const dora = { rank: 4, alpha: 8, targetModules: ['up_proj'], dora: true, seed: 1 };
+    await expect(engine.createAdapter(model, dora)).rejects.toThrow('DoRA on experts');
+  });
+
+  it('are told before anything is loaded, and so are rows that cannot be packed', () => {
+    const factsOf = (name: string) => engineModule('cpu').checkModel(fixture(`models/${name}`));
+    expect(factsOf('qwen3_moe')).toMatchObject({ mixture: true, packs: true });
+    expect(factsOf('qwen3_5_moe')).toMatchObject({ mixture: true, packs: false });
+    expect(factsOf('qwen3_tied')).toMatchObject({ mixture: false, packs: true });
+  });
+
+  it.each(['qwen3_5', 'bailing_moe_v3'])(
+    'rows with a state go alone where they are packed: %s',
+    async (name) => {
+      const { id: model } = await engine.loadModel(fixture(`models/${name}`));
+      const spec = { rank: 4, alpha: 8, targetModules: 'all-linear', seed: 1 };
+      const { id: adapter } = await engine.createAdapter(model, spec);
+      const optimizer = await engine.createOptimizer({ kind: 'adapter', adapter }, adamw);
+      const asked = { ...step(optimizer), program: JSON.stringify(sftLoss()) };
+      const [alone, packed] = [await engine.step(asked), await engine.step({ ...asked, packTokens: 64 })];
+      expect(packed.loss).toBeCloseTo(alone.loss, 5);
+      expect(packed.gradNorm / alone.gradNorm).toBeCloseTo(1, 4);
+    },
+  );
 });

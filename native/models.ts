@@ -88,6 +88,10 @@ export interface ModelFacts {
    * vocabulary, so it scores texts and cannot write them.
    */
   scalarHead: boolean;
+  /** Layers are mixtures of experts: they are not quantised, and DoRA is not for experts. */
+  mixture: boolean;
+  /** Rows can be packed (StepRequest.packTokens); false where layers carry a state along the line. */
+  packs: boolean;
   /** Form of the quantised weights, of a mixed model that of most of them; absent: floats. */
   quantization?: Quantization;
 }

@@ -5,7 +5,7 @@ export type Trainable = { kind: 'adapter'; adapter: AdapterId } | { kind: 'full'
 
 /** What every optimiser takes. */
 interface Decay {
-  /** Decoupled, of matrices; */
+  /** Of matrices, decoupled where a kind does not say otherwise; */
   weightDecay: number;
   /** of norms, biases and embeddings too. Default false. An adapter's A and B are matrices. */
   decayAll?: boolean;
@@ -23,15 +23,16 @@ interface AdamWConstants {
  *   adamw       torch.optim.AdamW, f32 states: 8 bytes a parameter
  *   adamw-8bit  the same with states in 8 bits (bitsandbytes' dynamic map, blocks of 256): 2 bytes. Parameters of
  *               fewer than 4,096 numbers keep f32 states.
+ *   adam        torch.optim.Adam: `weightDecay` is part of the gradient (L2) instead of decoupled; 8 bytes
  *   adafactor   second moments by row and column: next to nothing. `relative` (default true): at most 1/sqrt(t) and
  *               times the parameter's RMS, as torch.optim.Adafactor; false: the rate as it stands.
  *   muon        for `full` only: matrices by orthogonalised momentum, all else (embedding, head, norms, biases) by
  *               AdamW; 4 bytes. `matchAdamW` (default true) scales its steps so that AdamW's rate suits; false is
  *               torch.optim.Muon's default.
- *   sgd         the gradient itself, or with momentum (torch.optim.SGD)
+ *   sgd         the gradient itself, or with momentum (torch.optim.SGD: `weightDecay` is part of the gradient)
  */
 export type OptimizerSpec =
-  | ({ kind: 'adamw' | 'adamw-8bit' } & AdamWConstants & Decay)
+  | ({ kind: 'adamw' | 'adamw-8bit' | 'adam' } & AdamWConstants & Decay)
   | ({ kind: 'adafactor'; relative?: boolean } & Decay)
   | ({ kind: 'sgd'; momentum: number } & Decay)
   | ({ kind: 'muon'; momentum: number; matchAdamW?: boolean } & AdamWConstants & Decay);

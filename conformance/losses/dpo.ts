@@ -1,4 +1,10 @@
-import { dpoLoss, PAIR_LOSSES, pairTerms, type PairLoss } from '../../shared/algorithms/dpo';
+import {
+  dpoLoss,
+  PAIR_LOSSES,
+  pairTerms,
+  reportMeanLogits,
+  type PairLoss,
+} from '../../shared/algorithms/dpo';
 import { type Num, type LossProgram } from '../../shared/program';
 import { file, flat, interleave, type Json, type LossCase, type LossFile } from './case';
 
@@ -26,8 +32,11 @@ const there = (metrics: Record<string, number | undefined>) =>
     Object.entries(metrics).filter((entry): entry is [string, number] => entry[1] !== undefined),
   );
 
-/** Several losses with weights (MPO), and WPO's weights, from the product's parts. */
-export function dpoProgram(c: Json): LossProgram {
+/**
+ * Several losses with weights (MPO), and WPO's weights, from the product's parts; with what is of the logits where
+ * there are some.
+ */
+export function dpoProgram(c: Json, whole: 'losses' | 'logits' = 'losses'): LossProgram {
   const { p, loss, logp, pair } = pairTerms({
     beyondShorter: c.ld_alpha ?? 1,
     divergence: c.f_divergence_type ?? 'reverse_kl',
@@ -59,6 +68,11 @@ export function dpoProgram(c: Json): LossProgram {
   p.mean('logps/chosen', pair.chosenPolicy);
   p.mean('logps/rejected', pair.rejectedPolicy);
   p.mean('entropy', p.engine('entropy', loss), loss);
+  if (whole === 'logits') {
+    reportMeanLogits(p, loss);
+    const better = p.mask('chosen', 'S').spread().and(loss);
+    p.mean('mean_token_accuracy', p.engine('correct', loss), better);
+  }
   return p.build();
 }
 

@@ -47,13 +47,10 @@ Napi::Value gguf(const Napi::CallbackInfo& info) {
 Napi::Value check(const Napi::CallbackInfo& info) {
   return guarded(info, [&](Napi::Env env) {
     auto checkpoint = open_checkpoint(Fields(info[0], "checkModel").text("path"));
-    const Model& model = *checkpoint->model();
-    return to_js(
-        env,
-        model.config(),
-        model.parameters(),
-        commonest(checkpoint->quantised()),
-        checkpoint->left_out());
+    ModelFacts facts = facts_of(*checkpoint->model());
+    facts.quantisation = commonest(checkpoint->quantised());
+    facts.left_out = checkpoint->left_out();
+    return to_js(env, facts);
   });
 }
 

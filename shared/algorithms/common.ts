@@ -5,6 +5,8 @@ import { field } from './fields';
 export const BASE_WEIGHTS = ['stored', '8-bit', '4-bit'] as const;
 export type BaseWeights = (typeof BASE_WEIGHTS)[number];
 
+export const OPTIMIZERS = ['adamw', 'adamw-8bit', 'adam', 'adafactor', 'muon'] as const;
+
 const LORA = { key: 'method', is: 'lora' } as const;
 const FULL = { key: 'method', is: 'full' } as const;
 
@@ -141,12 +143,18 @@ export const optimizerParams = (defaults: {
     section: 'Learning',
     step: 0.01,
   }),
-  optimizer: field(z.enum(['adamw', 'adamw-8bit', 'adafactor', 'muon']).default('adamw'), {
+  optimizer: field(z.enum(OPTIMIZERS).default('adamw'), {
     label: 'Optimiser',
-    help: 'How a gradient becomes an update. Beside the weights AdamW keeps 8 bytes a parameter, in 8 bits 2, Adafactor almost none, Muon 4. Muon is for all parameters; a critic, which is an adapter, then takes AdamW.',
+    help: 'How a gradient becomes an update. Beside the weights AdamW and Adam keep 8 bytes a parameter, AdamW in 8 bits 2, Adafactor almost none, Muon 4. Adam adds weight decay to the gradient (L2), the others take it off the weights. Muon is for all parameters; a critic, which is an adapter, then takes AdamW.',
     level: 'advanced',
     section: 'Learning',
-    options: { adamw: 'AdamW', 'adamw-8bit': 'AdamW, 8-bit states', adafactor: 'Adafactor', muon: 'Muon' },
+    options: {
+      adamw: 'AdamW',
+      'adamw-8bit': 'AdamW, 8-bit states',
+      adam: 'Adam',
+      adafactor: 'Adafactor',
+      muon: 'Muon',
+    },
   }),
   recompute: field(z.boolean().default(false), {
     label: 'Recompute layers',

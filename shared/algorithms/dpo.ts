@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { ProgramBuilder, type LossProgram, type Mask, type Num } from '../program';
-import type { Algorithm } from './algorithm';
+import type { Algorithm, MetricInfo } from './algorithm';
 import { adapterParams, optimizerParams } from './common';
 import { field } from './fields';
 import { ENTROPY_METRIC } from './metrics';
@@ -85,6 +85,12 @@ const params = z
         },
       },
     ),
+    reportLogits: field(z.boolean().default(false), {
+      label: 'Report logits',
+      help: 'Also shows the mean logit of the better and of the worse answers, as TRL does. Both drifting off together means that the text itself suffers.',
+      level: 'advanced',
+      section: 'Objective',
+    }),
     ...adapterParams(),
   })
   .refine((p) => (p.loss !== 'exo_pair' && p.loss !== 'robust') || p.labelSmoothing > 0, {
@@ -221,12 +227,21 @@ export const PAIR_LOSSES: Record<PairLoss, (s: Pair, o: LossOptions) => Num> = {
   sigmoid_norm: (s, o) => s.scoreMean.times(o.beta).logSigmoid().neg(),
 };
 
+/** Mean over tokens and vocabulary of the logits of either answer. */
+export function reportMeanLogits(p: ProgramBuilder, loss: Mask): void {
+  const logit = p.engine('meanLogit', loss);
+  const chosen = p.mask('chosen', 'S').spread();
+  p.mean('logits/chosen', logit, chosen.and(loss));
+  p.mean('logits/rejected', logit, chosen.not().and(loss));
+}
+
 /** L = sum over pairs of the pair's loss / pairs  (+ w NLL of the better answers / their tokens, RPO). */
 export function dpoLoss(
   o: Pick<
     Params,
     'loss' | 'beta' | 'labelSmoothing' | 'discopopTau' | 'sftWeight' | 'beyondShorter' | 'divergence'
-  >,
+  > &
+    Partial<Pick<Params, 'reportLogits'>>,
 ): LossProgram {
   const { p, loss, logp, pair } = pairTerms(o);
   p.loss('preference', PAIR_LOSSES[o.loss](pair, o), p.sequences().over(2));
@@ -236,8 +251,26 @@ export function dpoLoss(
   }
   reportPair(p, pair.chosen.times(o.beta), pair.rejected.times(o.beta));
   p.mean('policy/entropy', p.engine('entropy', loss), loss);
+  if (o.reportLogits) reportMeanLogits(p, loss);
   return p.build();
 }
+
+const LOGIT_METRICS: MetricInfo[] = [
+  {
+    key: 'logits/chosen',
+    label: 'Mean logit of the better answer',
+    unit: '',
+    help: 'Mean over the vocabulary and the tokens of the better answers, where it is asked for.',
+    better: null,
+  },
+  {
+    key: 'logits/rejected',
+    label: 'Mean logit of the worse answer',
+    unit: '',
+    help: 'Mean over the vocabulary and the tokens of the worse answers, where it is asked for.',
+    better: null,
+  },
+];
 
 export const dpo: Algorithm<typeof params> = {
   key: 'dpo',
@@ -247,6 +280,6 @@ export const dpo: Algorithm<typeof params> = {
   needs: (p) => ({ ...ratedNeeds('pairs', p), roles: ['policy', 'reference'] }),
   steps: ratedSteps,
   losses: (p) => ({ policy: dpoLoss(p) }),
-  metrics: [...PREFERENCE_METRICS, ENTROPY_METRIC],
+  metrics: [...PREFERENCE_METRICS, ENTROPY_METRIC, ...LOGIT_METRICS],
   headline: 'preference/accuracy',
 };

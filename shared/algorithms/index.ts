@@ -23,6 +23,7 @@ export {
   ADAMW,
   BASE_BITS,
   BASE_WEIGHTS,
+  OPTIMIZERS,
   learningRateOf,
   LORA_TARGETS,
   MUON,

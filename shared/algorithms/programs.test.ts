@@ -15,6 +15,7 @@ function engineInput(name: string, next: () => number): number[] {
     logp: () => -0.05 - 3 * next(),
     meanLogp: () => -6 - next(),
     logSumSqProbs: () => -1 - next(),
+    meanLogit: () => next() - 0.5,
     correct: () => Math.round(next()),
     value: () => 2 * next() - 1,
   };

@@ -96,6 +96,11 @@ export const ENGINE_QUANTITIES: Record<string, EngineQuantity> = {
     differentiable: false,
     help: 'log of the sum over the vocabulary of squared probabilities',
   },
+  meanLogit: {
+    shape: 'T',
+    differentiable: false,
+    help: 'mean over the vocabulary of the logits; hardly costs anything',
+  },
   correct: { shape: 'T', differentiable: false, help: '1 where the most probable token is the target' },
   jsd: {
     shape: 'T',

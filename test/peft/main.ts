@@ -12,6 +12,7 @@ import { openLocal } from '../../electron/headless/local';
 import { engineModule, type Device } from '../../native';
 import type { ExportForm } from '../../shared/contract/runs';
 import { python } from '../python';
+import { familiesAreRead } from './families';
 import { rewardModelIsRead } from './reward-model';
 
 const device = (process.env['ATELIER_DEVICE'] ?? 'cpu') as Device;
@@ -108,6 +109,13 @@ for (const { name, base, adapter, questions } of cases) {
       `max |adapter - base| ${effect!.toExponential(2)}, ${modules} modules`,
   );
 }
+
+failed += await familiesAreRead({
+  engine,
+  models: join(root, 'conformance/fixtures/models'),
+  scratch,
+  ask: answerOf,
+});
 
 /** Merged exports, read by others. */
 for (const { name, base, adapter, questions, gguf: asGguf } of cases) {

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { BASE_WEIGHTS } from '../../../shared/algorithms';
+import { BASE_WEIGHTS, OPTIMIZERS } from '../../../shared/algorithms';
 import { AlgorithmField, AlgorithmMetric } from '../../../shared/contract/algorithms';
 
 // What an algorithm of one's own may answer: its code is not ours.
@@ -60,7 +60,7 @@ export const TrainerParams = z.looseObject({
   baseWeights: z.enum(BASE_WEIGHTS),
   learningRate: z.number().min(0).max(10),
   fullLearningRate: z.number().min(0).max(10),
-  optimizer: z.enum(['adamw', 'adamw-8bit', 'adafactor', 'muon']),
+  optimizer: z.enum(OPTIMIZERS),
   recompute: z.boolean(),
   schedule: z.string(),
   lowestRate: z.number().min(0).max(1),

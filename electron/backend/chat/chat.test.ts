@@ -1,5 +1,6 @@
 import { beforeEach, expect, it } from 'vitest';
 import type { EngineModule, GenerateRequest } from '../../../native/face';
+import { chat } from '../../../shared/contract/chat';
 import { AtelierError } from '../../../shared/rpc';
 import { EngineHost } from '../system';
 import { ModelText } from '../text';
@@ -78,18 +79,14 @@ beforeEach(async () => {
   say = verbs.say;
 });
 
-const input = (more: object = {}) => ({
-  model: 'tiny',
-  adapter: null,
-  messages: [{ role: 'user' as const, content: 'Hello' }],
-  temperature: 0.7,
-  topP: 1,
-  topK: 0,
-  minP: 0,
-  maxNewTokens: 512,
-  seed: 5,
-  ...more,
-});
+const input = (more: object = {}) =>
+  chat.say.input.parse({
+    model: 'tiny',
+    adapter: null,
+    messages: [{ role: 'user', content: 'Hello' }],
+    seed: 5,
+    ...more,
+  });
 async function collect<T>(items: AsyncIterable<T>): Promise<T[]> {
   const all: T[] = [];
   for await (const item of items) all.push(item);
@@ -106,6 +103,12 @@ it('streams text without half characters and without control tokens', async () =
   expect(pieces.join('|')).not.toContain('\ufffd');
   expect(items[0]).toEqual({ kind: 'loading' });
   expect(items.at(-1)).toMatchObject({ kind: 'done', finish: 'stop', tokens: reply.length });
+});
+
+it('asks for the sampling that was set, and for none that was not', async () => {
+  const set = { topK: 40, repetitionPenalty: 1.1, noRepeatNgram: 3, logitBias: { '7': -100 } };
+  await collect(say(input(set), { signal }));
+  expect(asked[0]).toMatchObject({ ...set, temperature: 0.7, topP: 1, presencePenalty: 0, minNewTokens: 0 });
 });
 
 it('asks for no more than the model has room for', async () => {

@@ -36,14 +36,14 @@ export function chatVerbs({
   taught,
 }: ChatOptions): Handlers<AtelierContract>['chat'] {
   return {
-    async *say(input, { signal }) {
+    async *say({ model: id, adapter, messages, maxNewTokens, ...sampling }, { signal }) {
       yield { kind: 'loading' };
-      const model = await find(input.model);
-      requireWriter(model, input.adapter);
-      const lease = await engineHost.weights(model, input.adapter && (await taught(input.adapter)));
+      const model = await find(id);
+      requireWriter(model, adapter);
+      const lease = await engineHost.weights(model, adapter && (await taught(adapter)));
       try {
         const engine = await engineHost.engine();
-        const prompt = await model.text.prompt(input.messages);
+        const prompt = await model.text.prompt(messages);
         const room = model.contextLength - prompt.ids.length;
         if (room < 1) {
           throw new AtelierError(
@@ -61,13 +61,9 @@ export function chatVerbs({
               adapter: lease.adapter,
               prompts: [prompt.ids],
               samplesPerPrompt: 1,
-              maxNewTokens: Math.min(input.maxNewTokens, room),
-              temperature: input.temperature,
-              topK: input.topK,
-              topP: input.topP,
-              minP: input.minP,
+              maxNewTokens: Math.min(maxNewTokens, room),
               stopIds: model.text.stopIds,
-              seed: input.seed,
+              ...sampling,
             },
             { signal, onProgress: ({ id }) => tokens.push(id) },
           )

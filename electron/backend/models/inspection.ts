@@ -14,6 +14,10 @@ export const Inspection = z.object({
   layers: z.number().nullable(),
   /** Bits of a number of a quantised checkpoint; null: floats. */
   quantizedBits: z.number().int().nullable().default(null),
+  /** Layers are mixtures of experts. */
+  mixture: z.boolean().default(false),
+  /** Rows can be packed. */
+  packs: z.boolean().default(true),
   hasChatTemplate: z.boolean(),
   /** A reward model: it scores texts and cannot write them. */
   scalarHead: z.boolean().default(false),
@@ -34,6 +38,8 @@ type Verdict = Pick<
   | 'hiddenSize'
   | 'layers'
   | 'quantizedBits'
+  | 'mixture'
+  | 'packs'
   | 'leftOut'
   | 'scalarHead'
 >;
@@ -52,6 +58,8 @@ export function judge(path: string, engine: Pick<EngineModule, 'checkModel'>): V
       family: null,
       layers: null,
       quantizedBits: null,
+      mixture: false,
+      packs: true,
       leftOut: [],
       scalarHead: false,
       ...nothing,

@@ -237,6 +237,8 @@ const nothing: Inspection = {
   hiddenSize: null,
   layers: null,
   quantizedBits: null,
+  mixture: false,
+  packs: true,
   hasChatTemplate: false,
   scalarHead: false,
   fingerprint: '',

@@ -88,6 +88,28 @@ export async function checkConfig(
   } else if (params.optimizer === 'muon') {
     fault('params.optimizer', 'Muon is for training all parameters.', 'Choose AdamW for the adapter.');
   }
+  if (model.mixture) {
+    if (params.baseWeights !== 'stored')
+      fault(
+        'params.baseWeights',
+        `${model.name} is a mixture of experts, whose weights are not rounded here.`,
+        'Choose "As stored".',
+      );
+    if (params.method === 'lora' && params.dora && params.loraTargets === 'mlp')
+      fault(
+        'params.dora',
+        `The MLPs of ${model.name} are mixtures of experts, which DoRA does not train here.`,
+        'Turn DoRA off, or choose other LoRA targets.',
+      );
+  }
+  if (needs.packs && !model.packs) {
+    problems.push({
+      level: 'warning',
+      path: 'params.packing',
+      message: `${model.name} carries a state along each row, so that no two rows share a line: packing changes nothing.`,
+      hint: 'Turn packing off.',
+    });
+  }
   await checkRoles(
     config,
     rewardModel,

@@ -34,6 +34,7 @@ export interface RunShape {
 const STATE_BYTES: Record<CommonParams['optimizer'], number> = {
   adamw: 8,
   'adamw-8bit': 2,
+  adam: 8,
   adafactor: 0,
   muon: 4,
 };

@@ -17,6 +17,10 @@ export interface UsableModel {
   quantizedBits: number | null;
   /** A reward model: it scores texts and cannot write them. */
   scalarHead: boolean;
+  /** Layers are mixtures of experts. */
+  mixture: boolean;
+  /** Rows can be packed. */
+  packs: boolean;
   layers: number;
   hiddenSize: number;
   text: TextSide & {

@@ -22,6 +22,8 @@ export const scriptedSources: Sources = {
     contextLength: 256,
     quantizedBits: null,
     scalarHead: false,
+    mixture: false,
+    packs: true,
     layers: 1,
     hiddenSize: 8,
     text: { ...scriptedText, pieces: async (ids) => Array.from(ids, (c) => String.fromCharCode(c)) },

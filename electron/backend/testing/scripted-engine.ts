@@ -29,6 +29,8 @@ export const scriptedModel: ModelInfo = {
   tied: true,
   leftOut: [],
   scalarHead: false,
+  mixture: false,
+  packs: true,
   linearModules: ['model.layers.0.self_attn.q_proj'],
 };
 

@@ -5,15 +5,28 @@ import { AtelierError, type Client } from '../../../shared/rpc';
 import { needed, PROGRAM, readArguments, readNumber, refuseMore, runId, type Command } from '../command';
 import { openLocal } from '../local';
 
-interface Options {
+/** Numbers of `chat.say` by their options. */
+const NUMBERS = {
+  temperature: 'temperature',
+  'top-p': 'topP',
+  'top-k': 'topK',
+  'min-p': 'minP',
+  'repetition-penalty': 'repetitionPenalty',
+  'presence-penalty': 'presencePenalty',
+  'frequency-penalty': 'frequencyPenalty',
+  'max-tokens': 'maxNewTokens',
+  seed: 'seed',
+} as const;
+type Sampling = Partial<Record<(typeof NUMBERS)[keyof typeof NUMBERS], number>>;
+
+interface Options extends Sampling {
   model: string;
   adapter: { run: string; checkpoint?: number } | null;
-  temperature: number;
-  seed: number;
 }
 
 export const chatCommand: Command = {
-  usage: 'chat --model ID | --run ID [--checkpoint STEP] [--prompt TEXT]',
+  usage:
+    'chat --model ID | --run ID [--checkpoint STEP] [--prompt TEXT] [--temperature T] [--repetition-penalty P] ...',
   help: 'talks with a base model, or with what a run made of it',
   async run(args) {
     const { values, positionals, home, device } = readArguments(args, {
@@ -21,15 +34,23 @@ export const chatCommand: Command = {
       run: { type: 'string' },
       checkpoint: { type: 'string' },
       prompt: { type: 'string' },
-      temperature: { type: 'string', default: '0.7' },
-      seed: { type: 'string', default: '0' },
+      temperature: { type: 'string' },
+      'top-p': { type: 'string' },
+      'top-k': { type: 'string' },
+      'min-p': { type: 'string' },
+      'repetition-penalty': { type: 'string' },
+      'presence-penalty': { type: 'string' },
+      'frequency-penalty': { type: 'string' },
+      'max-tokens': { type: 'string' },
+      seed: { type: 'string' },
     });
     refuseMore(positionals, 0, chatCommand.usage);
     refuseBoth(values);
-    const numbers = {
-      temperature: readNumber('--temperature', values.temperature),
-      seed: readNumber('--seed', values.seed),
-    };
+    const numbers: Sampling = {};
+    for (const [option, name] of Object.entries(NUMBERS)) {
+      const text = values[option as keyof typeof NUMBERS];
+      if (text !== undefined) numbers[name] = readNumber(`--${option}`, text);
+    }
     const local = await openLocal({ home, device });
     try {
       const options: Options = {

@@ -91,7 +91,8 @@ OptimizerSpec read_optimizer_spec(const Fields& spec) {
   using Kind = OptimizerSpec::Kind;
   OptimizerSpec result;
   const auto kind = spec.text("kind");
-  for (auto known : {Kind::adamw, Kind::adamw_8bit, Kind::adafactor, Kind::muon, Kind::sgd}) {
+  for (auto known :
+       {Kind::adamw, Kind::adamw_8bit, Kind::adam, Kind::adafactor, Kind::muon, Kind::sgd}) {
     if (kind == kind_name(known)) {
       result.kind = known;
     }
@@ -100,7 +101,7 @@ OptimizerSpec read_optimizer_spec(const Fields& spec) {
     throw Error(
         ErrorCode::invalid_argument,
         spec.path("kind") + " is '" + kind +
-            "'; it is one of adamw, adamw-8bit, adafactor, muon, sgd");
+            "'; it is one of adamw, adamw-8bit, adam, adafactor, muon, sgd");
   }
   result.weight_decay = spec.number("weightDecay", 0, no_limit);
   result.decay_all = spec.flag("decayAll", false);
@@ -130,16 +131,59 @@ Rows read_rows(const Fields& request) {
   return {rows.int32s("ids"), rows.int32s("lengths")};
 }
 
+namespace {
+
+// Token ids are the names of `logitBias`.
+int32_t token_of(const Fields& request, const std::string& name) {
+  if (name.empty() || name.size() > 9 ||
+      name.find_first_not_of("0123456789") != std::string::npos) {
+    throw Error(
+        ErrorCode::invalid_argument,
+        request.path("logitBias") + ": '" + name + "' is not a token id");
+  }
+  return std::stoi(name);
+}
+
+Sampling read_sampling(const Fields& request) {
+  auto number = [&](const char* key, double min, double max, float otherwise) {
+    return request.has(key) ? static_cast<float>(request.number(key, min, max)) : otherwise;
+  };
+  auto whole = [&](const char* key) {
+    return request.has(key) ? static_cast<int>(request.integer(key, 0, any_int)) : 0;
+  };
+  Sampling s;
+  s.temperature = static_cast<float>(request.number("temperature", 0, 1e3));
+  s.top_k = whole("topK");
+  s.top_p = number("topP", 0, 1, 1);
+  s.min_p = number("minP", 0, 1, 0);
+  s.typical_p = number("typicalP", 0, 1, 1);
+  s.epsilon = number("epsilonCutoff", 0, 1, 0);
+  s.penalties.repetition = number("repetitionPenalty", 0, 1e3, 1);
+  s.penalties.frequency = number("frequencyPenalty", -1e3, 1e3, 0);
+  s.penalties.presence = number("presencePenalty", -1e3, 1e3, 0);
+  s.penalties.no_repeat_ngram = whole("noRepeatNgram");
+  s.penalties.min_new_tokens = whole("minNewTokens");
+  if (request.has("logitBias")) {
+    for (const auto& [name, value] : request.numbers("logitBias")) {
+      s.bias[token_of(request, name)] = static_cast<float>(value);
+    }
+  }
+  if (request.has("suppressIds")) {
+    for (int32_t id : request.int32s("suppressIds")) {
+      s.bias[id] = -INFINITY;
+    }
+  }
+  return s;
+}
+
+}  // namespace
+
 GenerateRequest read_generate(const Fields& request) {
   GenerateRequest result;
   result.prompts = request.list_of_int32s("prompts");
   result.samples_per_prompt = static_cast<int>(request.integer("samplesPerPrompt", 1, 1 << 20));
   result.max_new_tokens = static_cast<int>(request.integer("maxNewTokens", 1, any_int));
-  auto& sampling = result.sampling;
-  sampling.temperature = static_cast<float>(request.number("temperature", 0, 1e3));
-  sampling.top_k = request.has("topK") ? static_cast<int>(request.integer("topK", 0, any_int)) : 0;
-  sampling.top_p = request.has("topP") ? static_cast<float>(request.number("topP", 0, 1)) : 1.0f;
-  sampling.min_p = request.has("minP") ? static_cast<float>(request.number("minP", 0, 1)) : 0.0f;
+  result.sampling = read_sampling(request);
   result.stop_ids = request.int32s("stopIds");
   result.seed = request.seed("seed");
   size_t rows = result.prompts.size() * static_cast<size_t>(result.samples_per_prompt);

@@ -90,33 +90,31 @@ Napi::Value to_js(Napi::Env env, const EngineStats& stats) {
   return o;
 }
 
-Napi::Object to_js(
-    Napi::Env env,
-    const ModelConfig& config,
-    int64_t parameters,
-    const std::optional<Quantisation>& quantisation,
-    const std::vector<std::string>& left_out) {
+Napi::Object to_js(Napi::Env env, const ModelFacts& facts) {
+  const ModelConfig& config = facts.config;
   auto o = Napi::Object::New(env);
   o.Set("family", config.family);
-  o.Set("parameters", static_cast<double>(parameters));
+  o.Set("parameters", static_cast<double>(facts.parameters));
   o.Set("vocabularySize", config.vocabulary);
   o.Set("hiddenSize", config.hidden);
-  if (quantisation) {
+  if (facts.quantisation) {
     auto form = Napi::Object::New(env);
-    form.Set("bits", quantisation->bits);
-    form.Set("groupSize", quantisation->group);
+    form.Set("bits", facts.quantisation->bits);
+    form.Set("groupSize", facts.quantisation->group);
     o.Set("quantization", form);
   }
   o.Set("layers", config.layers);
   o.Set("contextLength", config.context);
   o.Set("tied", config.tied);
-  o.Set("leftOut", strings(env, left_out));
+  o.Set("leftOut", strings(env, facts.left_out));
+  o.Set("mixture", facts.mixture);
+  o.Set("packs", facts.packs);
   o.Set("scalarHead", config.scalar_head);
   return o;
 }
 
 Napi::Value to_js(Napi::Env env, const ModelInfo& info) {
-  auto o = to_js(env, info.config, info.parameters, info.quantisation, info.left_out);
+  auto o = to_js(env, static_cast<const ModelFacts&>(info));
   o.Set("id", info.id);
   o.Set("weightBytes", number(info.weight_bytes));
   o.Set("dtype", info.dtype);

@@ -22,13 +22,7 @@ Napi::Value typed_array(Napi::Env env, const std::vector<T>& values) {
 
 Napi::Value to_js(Napi::Env env, const DeviceInfo& info);
 Napi::Value to_js(Napi::Env env, const EngineStats& stats);
-/** ModelFacts of native/face.ts. */
-Napi::Object to_js(
-    Napi::Env env,
-    const ModelConfig& config,
-    int64_t parameters,
-    const std::optional<Quantisation>& quantisation,
-    const std::vector<std::string>& left_out);
+Napi::Object to_js(Napi::Env env, const ModelFacts& facts);
 Napi::Value to_js(Napi::Env env, const ModelInfo& info);
 Napi::Value to_js(Napi::Env env, const AdapterInfo& info);
 Napi::Value to_js(Napi::Env env, const std::vector<AdapterNorm>& norms);

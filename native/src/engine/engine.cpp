@@ -132,6 +132,10 @@ void Engine::check_room(uint64_t wanted, const std::string& what, const std::str
   }
 }
 
+ModelFacts facts_of(const Model& model) {
+  return {model.config(), model.parameters(), model.mixture(), model.masks_separate()};
+}
+
 ModelInfo Engine::take_model(LoadedModel loaded) {
   std::vector<mx::array> arrays;
   for (const auto& [name, array] : loaded.weights) {
@@ -139,9 +143,7 @@ ModelInfo Engine::take_model(LoadedModel loaded) {
   }
   mx::eval(arrays);
   auto model = std::make_shared<LoadedModel>(std::move(loaded));
-  ModelInfo info;
-  info.config = model->model->config();
-  info.parameters = model->model->parameters();
+  ModelInfo info{facts_of(*model->model)};
   info.weight_bytes = bytes(model->weights);
   info.dtype = dtype_name(model->dtype);
   for (const auto& module : model->model->linears()) {

@@ -29,16 +29,24 @@ struct EngineStats {
   size_t models = 0, adapters = 0;
 };
 
-struct ModelInfo {
-  int id = 0;
+/** Of native/face.ts. */
+struct ModelFacts {
   ModelConfig config;
   int64_t parameters = 0;
+  bool mixture = false;
+  bool packs = true;
+  std::optional<Quantisation> quantisation = std::nullopt;
+  /** Checkpoint::left_out. */
+  std::vector<std::string> left_out = {};
+};
+
+ModelFacts facts_of(const Model& model);
+
+struct ModelInfo : ModelFacts {
+  int id = 0;
   uint64_t weight_bytes = 0;
   std::string dtype;
-  std::optional<Quantisation> quantisation;
   std::vector<std::string> linear_modules;
-  /** Checkpoint::left_out. */
-  std::vector<std::string> left_out;
 };
 
 struct AdapterInfo {

@@ -26,6 +26,7 @@ int longest_forwarded(const StepRequest& request) {
 uint64_t full_training_bytes(const OptimizerSpec& spec, mx::Dtype dtype) {
   using Kind = OptimizerSpec::Kind;
   const uint64_t states = spec.kind == Kind::adamw        ? 8
+                          : spec.kind == Kind::adam       ? 8
                           : spec.kind == Kind::adamw_8bit ? 2
                           : spec.kind == Kind::muon       ? 4
                           : spec.kind == Kind::sgd        ? (spec.momentum == 0 ? 0 : 4)

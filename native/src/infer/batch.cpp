@@ -46,8 +46,8 @@ Batch::Batch(
     : model_(model), weights_(weights), lora_(lora), sampling_(sampling), seed_(seed) {}
 
 // A recurrence's state is no buffer that a step writes in place.
-bool Batch::records(const KvCache& cache) {
-  return Replay::available() && !cache.layers.empty() &&
+bool Batch::records(const KvCache& cache) const {
+  return Replay::available() && !sampling_.edits() && !cache.layers.empty() &&
          std::all_of(cache.layers.begin(), cache.layers.end(), [](const KvCache::Layer& layer) {
            return layer.k && layer.v && !layer.state && !layer.tail;
          });
@@ -73,7 +73,7 @@ mx::array Batch::last() const {
   return replay_ ? replay_->state()[last_at] : *last_;
 }
 
-Draw Batch::step() {
+Draw Batch::step(const Said& said) {
   auto counted = [this] {
     for (uint32_t& n : rows_.drawn) {
       n++;
@@ -98,7 +98,7 @@ Draw Batch::step() {
   }
   const mx::array h = model_.hidden(weights_, lora_, mx::expand_dims(*last_, 1), &cache_);
   const Draw drawn =
-      sample(model_.logits(weights_, mx::squeeze(h, 1)), sampling_, uniforms(seed_, rows_));
+      sample(model_.logits(weights_, mx::squeeze(h, 1)), sampling_, uniforms(seed_, rows_), said);
   counted();
   last_ = drawn.token;
   return drawn;
@@ -121,7 +121,8 @@ void Batch::record() {
     const Draw drawn = sample(
         model_.logits(weights_, mx::squeeze(h, 1)),
         sampling_,
-        uniforms_gpu(seed, Stream::sampling, rollout, in[drawn_at]));
+        uniforms_gpu(seed, Stream::sampling, rollout, in[drawn_at]),
+        {});
     Replay::Arrays out{drawn.token, cache.on_device->slot, in[drawn_at] + mx::array(1, mx::int32)};
     for (const KvCache::Layer& layer : cache.layers) {
       out.push_back(*layer.k);

@@ -21,7 +21,7 @@ mx::array uniforms(uint64_t seed, const RowDraws& rows);
 
 /**
  * Rows that are decoded together, one token at a time. On CUDA the step is recorded when a batch begins and launched
- * as a whole after that.
+ * as a whole after that; not where the sampling edits logits by what the rows have said, which the host knows.
  */
 class Batch {
  public:
@@ -33,7 +33,7 @@ class Batch {
       uint64_t seed);
 
   /** Whether steps over such a cache are recorded; then they may be asked for before those before are evaluated. */
-  static bool records(const KvCache& cache);
+  bool records(const KvCache& cache) const;
   bool runs_ahead() const {
     return recorded_;
   }
@@ -41,7 +41,7 @@ class Batch {
   /** Rows, and the token each has said last (int32 [B]). */
   void begin(KvCache cache, mx::array last, RowDraws rows);
   /** Decodes `last` and draws the next token of every row; lazy. */
-  Draw step();
+  Draw step(const Said& said);
   /** The rows as they are now. */
   KvCache cache() const;
   mx::array last() const;

@@ -11,6 +11,7 @@
 #include <doctest/doctest.h>
 
 #include <map>
+#include <set>
 
 using namespace atelier;
 using namespace atelier::testing;
@@ -151,6 +152,34 @@ TEST_CASE(
   CHECK(generate(*m.model, m.weights, lora, alone)[0].ids == rows[14].ids);
 }
 
+TEST_CASE("penalties hold for every row of a batch whose rows come and go") {
+  const LoadedModel m = load_model(fixture("models/qwen3_tied"), mx::float32);
+  GenerateRequest request = ragged();
+  request.sampling.penalties = {.repetition = 1.2f, .no_repeat_ngram = 1, .min_new_tokens = 6};
+  const auto rows = generate(*m.model, m.weights, {}, request);
+  const std::set<int32_t> stops(request.stop_ids.begin(), request.stop_ids.end());
+  int shortest = request.max_new_tokens;
+  for (const GeneratedRow& row : rows) {
+    Ids whole = request.prompts[row.prompt];
+    whole.insert(whole.end(), row.ids.begin(), row.ids.end());
+    const std::set<int32_t> prompt(
+        request.prompts[row.prompt].begin(), request.prompts[row.prompt].end());
+    CHECK(std::set<int32_t>(whole.begin(), whole.end()).size() == prompt.size() + row.ids.size());
+    shortest = std::min(shortest, static_cast<int>(row.ids.size()));
+    for (size_t t = 0; t + 1 < row.ids.size(); t++) {
+      CHECK(stops.count(row.ids[t]) == 0);
+    }
+  }
+  CHECK(shortest >= 7);
+  for (int max_rows : {1, 4, 7}) {
+    request.max_rows = max_rows;
+    const auto again = generate(*m.model, m.weights, {}, request);
+    for (size_t i = 0; i < rows.size(); i++) {
+      CHECK(again[i].ids == rows[i].ids);
+    }
+  }
+}
+
 TEST_CASE("another seed says something else, the same seed the same") {
   const LoadedModel m = load_model(fixture("models/smollm2"), mx::float32);
   GenerateRequest request = ragged();
@@ -247,6 +276,17 @@ TEST_CASE("a request that makes no sense names its field") {
   r = greedy({{1}}, 4);
   r.rollout_ids = {1, 2};
   CHECK(message(r).find("rolloutIds") == 0);
+  r = greedy({{1}}, 4);
+  r.sampling.penalties.repetition = 0;
+  CHECK(message(r).find("repetitionPenalty") == 0);
+  r = greedy({{1}}, 4);
+  r.sampling.bias[512] = -INFINITY;
+  CHECK(message(r).find("logitBias, suppressIds: token 512") == 0);
+  r = greedy({{1}}, 4);
+  for (int id = 0; id < 512; id++) {
+    r.sampling.bias[id] = -INFINITY;
+  }
+  CHECK(message(r).find("no token to draw") != std::string::npos);
 }
 
 TEST_CASE("weights that have diverged are an error, not tokens") {

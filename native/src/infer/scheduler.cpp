@@ -32,6 +32,23 @@ void check(const ModelConfig& model, const GenerateRequest& r) {
   if (s.top_k < 0 || !(s.top_p > 0 && s.top_p <= 1) || !(s.min_p >= 0 && s.min_p <= 1)) {
     invalid("topK must be 0 or more, topP above 0 and at most 1, minP from 0 to 1");
   }
+  if (!(s.typical_p > 0 && s.typical_p <= 1) || !(s.epsilon >= 0 && s.epsilon < 1)) {
+    invalid("typicalP must be above 0 and at most 1, epsilonCutoff from 0 to below 1");
+  }
+  const Penalties& p = s.penalties;
+  if (!(p.repetition > 0) || !std::isfinite(p.repetition) || !std::isfinite(p.frequency) ||
+      !std::isfinite(p.presence) || p.no_repeat_ngram < 0 || p.min_new_tokens < 0) {
+    invalid(
+        "repetitionPenalty must be above 0, frequencyPenalty and presencePenalty numbers, "
+        "noRepeatNgram and minNewTokens 0 or more");
+  }
+  for (const auto& [id, value] : s.bias) {
+    if (id < 0 || id >= model.vocabulary || std::isnan(value) || value == INFINITY) {
+      invalid(
+          "logitBias, suppressIds: token " + std::to_string(id) + " must be in the vocabulary of " +
+          std::to_string(model.vocabulary) + ", its bias a number");
+    }
+  }
   for (size_t i = 0; i < r.prompts.size(); i++) {
     const auto& p = r.prompts[i];
     const std::string at = "prompts[" + std::to_string(i) + "]";
@@ -94,7 +111,7 @@ std::vector<NewToken> Scheduler::step() {
     return out;
   }
   if (wants_more()) {
-    unread_.push_back({batch_, decoding_.step()});
+    unread_.push_back({batch_, decoding_.step(said())});
     const Draw& d = unread_.back().draw;
     mx::async_eval(d.token, d.logprob, d.raw_logprob);
   }
@@ -154,14 +171,17 @@ void Scheduler::admit(std::vector<NewToken>& out) {
   }
   read_all(out);
   Prefilled ready = prefill(model_, weights_, lora_, prompts);
-  if (Batch::records(ready.cache)) {
+  if (decoding_.records(ready.cache)) {
     ready.cache.reserve = longest_row(request_);
   }
   std::vector<int> batch = std::move(batch_);
   batch_ = joining;
   const mx::array index(prompt_of.begin(), {count}, mx::int32);
-  const Draw first =
-      sample(mx::take(ready.logits, index, 0), request_.sampling, uniforms(request_.seed, draws()));
+  const Draw first = sample(
+      mx::take(ready.logits, index, 0),
+      request_.sampling,
+      uniforms(request_.seed, draws()),
+      said());
   unread_.push_back({batch_, first});
   read(out);
 
@@ -188,6 +208,20 @@ RowDraws Scheduler::draws() const {
   return draws;
 }
 
+// Every draw has been read: a batch whose sampling looks at this does not run ahead.
+Said Scheduler::said() const {
+  static const std::vector<int32_t> nothing;
+  Said said{{}, &request_.stop_ids};
+  if (request_.sampling.penalties.any()) {
+    for (int row : batch_) {
+      said.rows.push_back(
+          row < 0 ? History{&nothing, &nothing}
+                  : History{&request_.prompts[rows_[row].prompt], &rows_[row].ids});
+    }
+  }
+  return said;
+}
+
 void Scheduler::read_all(std::vector<NewToken>& out) {
   while (!unread_.empty()) {
     read(out);
@@ -207,6 +241,12 @@ void Scheduler::read(std::vector<NewToken>& out) {
     const int at = drawn.batch[b];
     if (at < 0 || rows_[at].finish != Finish::cancelled) {
       continue;
+    }
+    if (std::isfinite(raw[b]) && !std::isfinite(logprob[b]) && request_.sampling.edits()) {
+      throw Error(
+          ErrorCode::invalid_argument,
+          "sampling: suppressed ids, bias and noRepeatNgram leave no token to draw",
+          "Forbid fewer tokens, or longer sequences only.");
     }
     if (!std::isfinite(raw[b]) || !std::isfinite(logprob[b])) {
       throw Error(

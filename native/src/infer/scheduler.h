@@ -42,6 +42,7 @@ class Scheduler {
   void admit(std::vector<NewToken>& out);
   int fitting(int free) const;
   RowDraws draws() const;
+  Said said() const;
   bool wants_more() const;
   void read(std::vector<NewToken>& out);
   void read_all(std::vector<NewToken>& out);

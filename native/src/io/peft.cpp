@@ -136,6 +136,48 @@ site_of_experts(const LinearModule& module, const Targets& targets, SiteOf&& sit
   return site;
 }
 
+// Where the text model lies in one that sees pictures, as PEFT's files of that have it.
+constexpr const char* text_models[] = {"model.language_model.", "language_model.model."};
+const std::string text_model = "model.", in_file = "base_model.model.";
+
+/** Where the tensors' modules lie; `model.` where that is the text model alone. */
+std::string lies_in(const Params& tensors) {
+  for (const std::string at : text_models) {
+    const auto first = tensors.lower_bound(in_file + at);
+    if (first != tensors.end() && first->first.starts_with(in_file + at)) {
+      return at;
+    }
+  }
+  return text_model;
+}
+
+std::string moved(const std::string& name, const std::string& from, const std::string& to) {
+  return name.starts_with(from) ? to + name.substr(from.size()) : name;
+}
+
+// The modules that `config` targets by the names that they have in the file's model.
+LoraSites
+sites_in(const std::string& at, const LoraConfig& config, std::vector<LinearModule> modules) {
+  for (LinearModule& m : modules) {
+    m.name = moved(m.name, text_model, at);
+  }
+  LoraSites out;
+  for (const auto& [name, site] : lora_sites(config, modules)) {
+    out.emplace(moved(name, at, text_model), site);
+  }
+  return out;
+}
+
+Params as_text_model(const std::string& at, Params tensors) {
+  Params out;
+  for (auto& [name, value] : tensors) {
+    std::string to = moved(name, in_file + at, in_file + text_model);
+    to = moved(to, in_file + "language_model.lm_head.", in_file + "lm_head.");
+    out.emplace(std::move(to), value);
+  }
+  return out;
+}
+
 }  // namespace
 
 LoraSites lora_sites(const LoraConfig& config, const std::vector<LinearModule>& modules) {
@@ -239,9 +281,11 @@ Adapter load_adapter(
     const mx::Shape& embedding) {
   const LoraConfig config = read_lora_config(resolve_inside(dir, "adapter_config.json", dir));
   const std::string file = resolve_inside(dir, "adapter_model.safetensors", dir);
-  Adapter adapter{
-      lora_sites(config, modules), {}, saved_modules(config), config.ensure_weight_tying};
   Params tensors = load_safetensors(file, mx::float32);
+  const std::string at = lies_in(tensors);
+  Adapter adapter{
+      sites_in(at, config, modules), {}, saved_modules(config), config.ensure_weight_tying};
+  tensors = as_text_model(at, std::move(tensors));
   // Experts are no modules in transformers 5: where target_modules name "gate_proj", PEFT adapts other MLPs' alone.
   for (const LinearModule& m : modules) {
     if (m.kind == ModuleKind::each_expert && !holds_experts(tensors, m)) {

@@ -61,7 +61,8 @@ struct Adapter {
 std::vector<std::string> saved_modules(const LoraConfig& config);
 
 /**
- * A PEFT folder: adapter_config.json and adapter_model.safetensors. A feature that is not run here (a trained bias,
+ * A PEFT folder: adapter_config.json and adapter_model.safetensors, of the text model or of one that sees pictures and
+ * holds it. A feature that is not run here (a trained bias,
  * aLoRA ...), a missing, a misshapen or an unknown tensor is an error. `embedding` is the shape of embedding and head.
  */
 Adapter load_adapter(

@@ -110,6 +110,40 @@ TEST_CASE("an adapter saved is the file that PEFT wrote, byte for byte") {
   CHECK(read_bytes(out.path("a.safetensors")) == read_bytes(dir + "/adapter_model.safetensors"));
 }
 
+TEST_CASE("an adapter of a model that sees pictures adapts its text model") {
+  const std::string from = fixture("lora/qwen3_tied/one_layer");
+  const std::vector<LinearModule> modules = {
+      {"model.layers.1.self_attn.q_proj", "", 64, 128, 0},
+      {"model.layers.1.mlp.down_proj", "", 128, 64, 0}};
+  const Adapter plain = load_adapter(from, modules, {512, 64});
+  Json config = Json::parse(read_bytes(from + "/adapter_config.json"));
+  config["layers_to_transform"] = nullptr;
+  for (const std::string at : {"model.language_model.", "language_model.model."}) {
+    CAPTURE(at);
+    // By suffixes, and as tools that keep the vision tower out write them.
+    for (const Json& targets :
+         {Json::array({"q_proj", "down_proj"}), Json(".*language_model.*\\.(q_proj|down_proj)")}) {
+      Params moved;
+      for (const auto& [name, value] :
+           load_safetensors(from + "/adapter_model.safetensors", std::nullopt)) {
+        const std::string before = "base_model.model.";
+        REQUIRE(name.starts_with(before + "model."));
+        moved.emplace(before + at + name.substr(before.size() + 6), value);
+      }
+      const TempDir dir;
+      config["target_modules"] = targets;
+      dir.write("adapter_config.json", config.dump());
+      save_safetensors(dir.path("adapter_model.safetensors"), moved);
+      const Adapter adapter = load_adapter(dir.path(), modules, {512, 64});
+      REQUIRE(adapter.params.size() == plain.params.size());
+      for (const auto& [name, value] : plain.params) {
+        CHECK(mx::array_equal(adapter.params.at(name), value).item<bool>());
+      }
+      CHECK(adapter.sites.size() == plain.sites.size());
+    }
+  }
+}
+
 TEST_CASE("an adapter's feature that is not run, and tensors that do not fit, are errors") {
   const std::string from = fixture("lora/qwen3_tied/one_layer");
   const std::vector<LinearModule> m = {

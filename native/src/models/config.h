@@ -13,6 +13,11 @@ struct LeftOut {
   std::string what;
 };
 
+/** A checkpoint may hold tensors whose names begin with `ours` by names that begin with `theirs`. */
+struct Renamed {
+  std::string ours, theirs;
+};
+
 /** What every decoder-only model has. What only a family has stands in its file. */
 struct ModelConfig {
   std::string family;
@@ -30,6 +35,8 @@ struct ModelConfig {
   /** The config.json that it was read from, as text, without what is left out. */
   std::string json;
   std::vector<LeftOut> left_out = {};
+  /** Beside Model::stored_name. */
+  std::vector<Renamed> also_named = {};
 };
 
 /** config.json with the type that the weights beside it have ("float32"). */

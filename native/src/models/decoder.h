@@ -42,6 +42,9 @@ class Decoder : public Model {
     return spec_.chosen_experts;
   }
   RowNumbers row_numbers() const override;
+  bool masks_separate() const override {
+    return row_numbers().recurrent == 0;
+  }
   std::string stored_name(const std::string& name) const override;
   std::set<std::string> buffers() const override;
   Params stack(const Params& checkpoint) const override;

@@ -11,6 +11,7 @@ namespace atelier {
 
 std::shared_ptr<const Model> make_bailing_hybrid(const ConfigReader& reader);
 std::shared_ptr<const Model> make_gemma3(const ConfigReader& reader);
+std::shared_ptr<const Model> make_gemma3_wrapped(const ConfigReader& reader);
 std::shared_ptr<const Model> make_llama(const ConfigReader& reader);
 std::shared_ptr<const Model> make_mistral(const ConfigReader& reader);
 std::shared_ptr<const Model> make_qwen2(const ConfigReader& reader);

@@ -73,6 +73,17 @@ class FolderCheckpoint : public Checkpoint {
     }
   }
 
+  /** The names that a tensor may have in checkpoints. */
+  std::vector<std::string> names_of(const std::string& tensor) const {
+    std::vector<std::string> out{model_->stored_name(tensor)};
+    for (const Renamed& prefix : model_->config().also_named) {
+      if (tensor.starts_with(prefix.ours)) {
+        out.push_back(prefix.theirs + tensor.substr(prefix.ours.size()));
+      }
+    }
+    return out;
+  }
+
   void name_as_modules() {
     std::map<std::string, SafetensorsFolder::Tensor> named;
     for (const TensorSpec& spec : model_->tensors()) {
@@ -82,8 +93,11 @@ class FolderCheckpoint : public Checkpoint {
             parts.end(), {module_of(spec.name) + ".scales", module_of(spec.name) + ".biases"});
       }
       for (const std::string& part : parts) {
-        if (auto found = files_.tensors.extract(model_->stored_name(part))) {
-          named.emplace(part, std::move(found.mapped()));
+        for (const std::string& name : names_of(part)) {
+          if (auto found = files_.tensors.extract(name)) {
+            named.emplace(part, std::move(found.mapped()));
+            break;
+          }
         }
       }
     }
@@ -112,6 +126,12 @@ class FolderCheckpoint : public Checkpoint {
       auto spec = asked.find(module + weight);
       auto packed = files_.tensors.find(module + weight);
       auto biases = files_.tensors.find(module + ".biases");
+      if (is_of_experts(module)) {
+        throw Error(
+            ErrorCode::unsupported_model,
+            path() + ": quantised experts (" + quoted(module) + ") are not supported",
+            "Take the model in floats.");
+      }
       if (spec == asked.end() || packed == files_.tensors.end() || biases == files_.tensors.end()) {
         invalid(
             module, "has scales, but is no quantised matrix of this model with weight and biases");
@@ -139,6 +159,12 @@ class FolderCheckpoint : public Checkpoint {
       shapes_.erase(module + ".scales");
       shapes_.erase(module + ".biases");
     }
+  }
+
+  // Also by mlx-lm's name.
+  bool is_of_experts(const std::string& module) const {
+    return module.find(".experts.") != std::string::npos ||
+           module.find(".switch_mlp.") != std::string::npos;
   }
 
   [[noreturn]] void invalid(const std::string& module, const std::string& what) const {

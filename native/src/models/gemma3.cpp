@@ -1,7 +1,9 @@
 // Gemma 3's text model (transformers 5.24.0, modeling_gemma3.py): layers with a sliding window between such without,
 // each kind with its own rope; four norms a layer, multiplied by 1 + weight; gelu; embeddings scaled by sqrt(D).
+// Checkpoints of the model that sees pictures hold it too: text_config in config.json, and a vision tower.
 #include "models/dense.h"
 #include "models/families.h"
+#include "models/wrapped.h"
 
 #include <cmath>
 
@@ -46,9 +48,19 @@ std::vector<Rope> ropes(const ConfigReader& reader, const DenseConfig& c) {
       reader.rope_of(now.value("sliding_attention", Json()), c.head_dim, context, local)};
 }
 
-}  // namespace
+// Of what a wrapped text_config leaves out: Gemma3TextConfig's own (transformers 5.24.0).
+const Json defaults = {
+    {"head_dim", 256},
+    {"hidden_activation", "gelu_pytorch_tanh"},
+    {"hidden_size", 2304},
+    {"intermediate_size", 9216},
+    {"max_position_embeddings", 131072},
+    {"num_attention_heads", 8},
+    {"num_hidden_layers", 26},
+    {"num_key_value_heads", 4},
+    {"vocab_size", 262208}};
 
-std::shared_ptr<const Model> make_gemma3(const ConfigReader& reader) {
+DecoderSpec text_model(const ConfigReader& reader) {
   reader.require("hidden_activation", {"gelu_pytorch_tanh"});
   // Older files name an activation that is not used.
   reader.has("hidden_act");
@@ -86,6 +98,54 @@ std::shared_ptr<const Model> make_gemma3(const ConfigReader& reader) {
           std::make_shared<GatedMlp>(std::move(mlp)),
           norm(at + "post_feedforward_layernorm", D)}});
   }
+  return spec;
+}
+
+}  // namespace
+
+std::shared_ptr<const Model> make_gemma3(const ConfigReader& reader) {
+  return std::make_shared<Decoder>(text_model(reader));
+}
+
+std::shared_ptr<const Model> make_gemma3_wrapped(const ConfigReader& reader) {
+  Json text = wrapped_text(
+      reader,
+      {"vision_config",
+       "mm_tokens_per_image",
+       "boi_token_index",
+       "eoi_token_index",
+       "image_token_index",
+       "boi_token_id",
+       "eoi_token_id",
+       "image_token_id"});
+  auto complete = [&](const std::string& key, const Json& value) {
+    if ((!text.contains(key) || text[key].is_null()) && !value.is_null()) {
+      text[key] = value;
+    }
+  };
+  for (const auto& [key, value] : defaults.items()) {
+    complete(key, value);
+  }
+  for (const char* key : {"eos_token_id", "initializer_range"}) {
+    complete(key, reader.value(key));
+  }
+  // As the text model alone has it: that is what is saved and exported.
+  text["architectures"] = Json::array({"Gemma3ForCausalLM"});
+  const ConfigReader inner(text, reader.where() + ": text_config");
+  inner.require("model_type", {"gemma3_text"});
+  inner.has("architectures");
+  DecoderSpec spec = text_model(inner);
+  inner.require_known_keys();
+  for (const char* in : {"", "model."}) {
+    spec.config.left_out.push_back(
+        {in + std::string("vision_tower."), "the vision tower: text only"});
+    spec.config.left_out.push_back(
+        {in + std::string("multi_modal_projector."), "the projector of pictures: text only"});
+  }
+  spec.config.also_named = {
+      {"model.", "language_model.model."},
+      {"lm_head.", "language_model.lm_head."},
+      {"model.", "model.language_model."}};
   return std::make_shared<Decoder>(std::move(spec));
 }
 

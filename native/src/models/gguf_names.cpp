@@ -81,8 +81,15 @@ std::string gguf_family(const std::string& architecture) {
                                     : architecture;
 }
 
+std::string gguf_architecture(const std::string& family) {
+  return family == "qwen3_moe"     ? "qwen3moe"
+         : family == "gemma3_text" ? "gemma3"
+         : family == "mistral"     ? "llama"
+                                   : family;
+}
+
 bool rotates_neighbours(const std::string& family) {
-  return family == "llama" || family == "smollm3";
+  return family == "llama" || family == "mistral" || family == "smollm3";
 }
 
 bool stores_one_plus_norms(const std::string& family) {

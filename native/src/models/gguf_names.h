@@ -20,6 +20,8 @@ std::map<std::string, GgufName> gguf_names(const std::string& family, int layers
 
 /** general.architecture -> model_type; itself where llama.cpp has no name of its own for the family. */
 std::string gguf_family(const std::string& architecture);
+/** model_type -> general.architecture: that of files which llama.cpp's converter writes for the family. */
+std::string gguf_architecture(const std::string& family);
 
 /**
  * Whether rows of q and k stand so that rope pairs neighbours, not halves: llama.cpp's converter turns them for Llama

@@ -30,13 +30,11 @@ std::string module_of(const std::string& tensor) {
 }  // namespace
 
 Forms forms_of(const Model& model, const TensorShapes& shapes, const Quantise& quantise) {
-  for (const LinearModule& m : model.linears()) {
-    if (m.experts > 0) {
-      throw Error(
-          ErrorCode::unsupported_model,
-          "quantising a mixture of experts is not supported",
-          "Keep the model in floats.");
-    }
+  if (model.mixture()) {
+    throw Error(
+        ErrorCode::unsupported_model,
+        "quantising a mixture of experts is not supported",
+        "Keep the model in floats.");
   }
   const std::set<std::string> modules = quantisable(model);
   Quantisation form{quantise.bits, quantise.group.value_or(64)};

@@ -173,6 +173,54 @@ TEST_CASE("a model saved, and one turned into GGUF, loads as the same model") {
   }
 }
 
+TEST_CASE("a Gemma 3 that sees pictures is its text model, by either name of its tensors") {
+  const std::string from = fixture("models/gemma3_text");
+  const LoadedModel plain = load_model(from, mx::float32);
+  Json text = Json::parse(read_bytes(from + "/config.json"));
+  // What checkpoints leave out there: the class's own.
+  text.erase("architectures");
+  text.erase("tie_word_embeddings");
+  text.erase("hidden_activation");
+  const Json config = {
+      {"architectures", {"Gemma3ForConditionalGeneration"}},
+      {"boi_token_index", 255999},
+      {"eos_token_id", {1, 106}},
+      {"image_token_index", 262144},
+      {"mm_tokens_per_image", 256},
+      {"model_type", "gemma3"},
+      {"text_config", text},
+      {"vision_config", {{"model_type", "siglip_vision_model"}}}};
+  const std::pair<std::string, std::string> layouts[] = {
+      {"language_model.model.", ""}, {"model.language_model.", "model."}};
+  for (const auto& [at, beside] : layouts) {
+    CAPTURE(at);
+    Params tensors{{beside + "vision_tower.x.weight", mx::zeros({2, 2})}};
+    for (const auto& [name, value] : load_safetensors(from + "/model.safetensors", std::nullopt)) {
+      tensors.emplace(at + name.substr(6), value);
+    }
+    const TempDir dir;
+    dir.write("config.json", config.dump());
+    save_safetensors(dir.path("model.safetensors"), tensors);
+    const LoadedModel wrapped = load_model(dir.path(), mx::float32);
+    check_same_weights(plain, wrapped);
+    CHECK(wrapped.model->config().family == "gemma3_text");
+    CHECK(open_checkpoint(dir.path())->left_out().size() == 1);
+    const mx::array ids = mx::array({1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, {1, 10});
+    CHECK(
+        mx::array_equal(
+            wrapped.model->hidden(wrapped.weights, {}, ids),
+            plain.model->hidden(plain.weights, {}, ids))
+            .item<bool>());
+    // Saved, it is the text model alone.
+    const TempDir again;
+    save_model(wrapped, again.path(), mx::float32);
+    const Json saved = Json::parse(read_bytes(again.path("config.json")));
+    CHECK(saved["model_type"] == "gemma3_text");
+    CHECK(saved["eos_token_id"] == Json({1, 106}));
+    check_same_weights(plain, load_model(again.path(), mx::float32));
+  }
+}
+
 TEST_CASE("each family's GGUF loads as the model that it was made from") {
   // Shapes of the conformance fixtures; Gemma 3 and SmolLM3 with what llama.cpp takes for granted of them.
   const std::string gemma3 =

@@ -2,6 +2,8 @@
 
 #include "core/error.h"
 
+#include <algorithm>
+
 namespace atelier {
 
 mx::array Model::hidden(
@@ -21,6 +23,12 @@ mx::array Model::hidden(
     cache->advance(ids_BL.shape(1));
   }
   return final_norm(weights, x);
+}
+
+bool Model::mixture() const {
+  const std::vector<LinearModule> modules = linears();
+  return std::any_of(
+      modules.begin(), modules.end(), [](const LinearModule& m) { return m.experts > 0; });
 }
 
 int64_t Model::parameters() const {

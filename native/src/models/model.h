@@ -79,6 +79,8 @@ class Model {
   virtual Params stack(const Params& checkpoint) const = 0;
   virtual Params unstack(const Params& weights) const = 0;
 
+  /** Layers are mixtures of experts. */
+  bool mixture() const;
   /** Whether a mask keeps packed rows apart: false where layers carry a state along the line. */
   virtual bool masks_separate() const {
     return true;

@@ -1,9 +1,9 @@
 // Qwen3.5, dense and with experts (transformers 5.24.0, modeling_qwen3_5.py, modeling_qwen3_5_moe.py), text only.
 // Checkpoints are those of a model that sees pictures: text_config in config.json, `model.language_model.` in names,
 // and a vision tower, which is left out. Files of the text model alone have neither.
-#include "core/error.h"
 #include "models/families.h"
 #include "models/qwen_hybrid.h"
+#include "models/wrapped.h"
 
 namespace atelier {
 namespace {
@@ -56,26 +56,14 @@ make(const ConfigReader& reader, const std::string& family, bool experts) {
     spec.config.json = kept(reader.json()).dump();
     return std::make_shared<Decoder>(std::move(spec));
   }
-  for (const char* of_pictures :
-       {"vision_config",
-        "image_token_id",
-        "video_token_id",
-        "vision_start_token_id",
-        "vision_end_token_id"}) {
-    reader.has(of_pictures);
-  }
-  Json text = reader.value("text_config");
-  const std::string where = reader.where() + ": text_config";
-  if (!text.is_object()) {
-    reader.invalid("text_config must be an object");
-  }
-  if (const Json& tied = reader.value("tie_word_embeddings"); !tied.is_null()) {
-    if (text.contains("tie_word_embeddings") && text.at("tie_word_embeddings") != tied) {
-      reader.invalid("tie_word_embeddings differs from text_config's");
-    }
-    text["tie_word_embeddings"] = tied;
-  }
-  const ConfigReader inner(text, where);
+  const Json text = wrapped_text(
+      reader,
+      {"vision_config",
+       "image_token_id",
+       "video_token_id",
+       "vision_start_token_id",
+       "vision_end_token_id"});
+  const ConfigReader inner(text, reader.where() + ": text_config");
   inner.require("model_type", {family + "_text"});
   inner.has("architectures");
   DecoderSpec spec = text_model(inner, family, experts);

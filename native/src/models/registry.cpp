@@ -20,6 +20,7 @@ const Family families[] = {
     {"bailing_hybrid",
      {"BailingHybridForCausalLM", "BailingMoeV3ForCausalLM"},
      make_bailing_hybrid},
+    {"gemma3", {"Gemma3ForConditionalGeneration"}, make_gemma3_wrapped},
     {"gemma3_text", {"Gemma3ForCausalLM"}, make_gemma3},
     {"llama", {"LlamaForCausalLM"}, make_llama, "LlamaForSequenceClassification"},
     {"mistral", {"MistralForCausalLM"}, make_mistral},

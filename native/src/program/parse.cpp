@@ -60,7 +60,7 @@ Input parse_input(const Json& json) {
 
 // shared/program, ENGINE_QUANTITIES: numbers to weigh with or to look at.
 bool has_gradient(const std::string& quantity) {
-  return quantity != "logSumSqProbs" && quantity != "correct";
+  return quantity != "logSumSqProbs" && quantity != "meanLogit" && quantity != "correct";
 }
 
 Node parse_node(const Json& json) {

@@ -166,6 +166,8 @@ TEST_CASE("other quantities over the vocabulary are the plain formulas") {
   });
   auto p = mx::exp(logp);
   CHECK(largest_difference(squares, mx::log(mx::sum(p * p, -1))) < 1e-4f);
+  auto logits = mx::matmul(hidden, mx::transpose(head));
+  CHECK(largest_difference(mean_logit(hidden, head), mx::mean(logits, -1)) < 1e-5f);
   auto correct =
       over_vocabulary(hidden, head, {8, false, false}, [&](const mx::array& x, int from, int to) {
         return is_correct(x, mx::slice(targets, {from}, {to}));

@@ -18,6 +18,8 @@ RulePtr rule_for(const OptimizerSpec& spec, const Parameter& parameter) {
   switch (spec.kind) {
     case Kind::adamw_8bit:
       return adamw_8bit_rule(spec.adamw, decay);
+    case Kind::adam:
+      return adam_rule(spec.adamw, decay);
     case Kind::adafactor:
       return adafactor_rule(spec.relative, decay);
     case Kind::muon:
@@ -41,6 +43,8 @@ std::string kind_name(OptimizerSpec::Kind kind) {
       return "adamw";
     case OptimizerSpec::Kind::adamw_8bit:
       return "adamw-8bit";
+    case OptimizerSpec::Kind::adam:
+      return "adam";
     case OptimizerSpec::Kind::adafactor:
       return "adafactor";
     case OptimizerSpec::Kind::muon:

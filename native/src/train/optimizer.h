@@ -9,11 +9,11 @@
 namespace atelier {
 
 struct OptimizerSpec {
-  enum class Kind { adamw, adamw_8bit, adafactor, muon, sgd } kind = Kind::adamw;
+  enum class Kind { adamw, adamw_8bit, adam, adafactor, muon, sgd } kind = Kind::adamw;
   double weight_decay = 0;
   /** Norms, biases and embeddings decay as well. */
   bool decay_all = false;
-  /** Of AdamW, and of what Muon leaves to it. */
+  /** Of AdamW and Adam, and of what Muon leaves to AdamW. */
   AdamWConstants adamw;
   /** Adafactor's. */
   bool relative = true;

@@ -14,7 +14,7 @@ namespace atelier {
 namespace {
 
 const std::set<std::string> of_token_stats = {"logp", "entropy"};
-const std::set<std::string> of_vocabulary = {"meanLogp", "logSumSqProbs", "correct"};
+const std::set<std::string> of_vocabulary = {"meanLogp", "logSumSqProbs", "meanLogit", "correct"};
 const std::set<std::string> of_teacher = {"jsd", "topkDivergence"};
 const std::set<std::string> of_scalar_head = {"value", "score"};
 const std::set<std::string> of_router = {"routerAux"};
@@ -286,6 +286,9 @@ mx::array Forward::over_vocabulary(
   if (wanted.name == "meanLogp") {
     return atelier::over_vocabulary(
         hidden, head, o, [](const mx::array& logits, int, int) { return mean_logp(logits); });
+  }
+  if (wanted.name == "meanLogit") {
+    return mx::stop_gradient(mean_logit(hidden, head));
   }
   o.gradient = false;
   auto value =

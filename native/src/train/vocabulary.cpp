@@ -86,6 +86,12 @@ TokenValue mean_logp(const mx::array& logits_CV) {
   return {mx::mean(logits_CV, -1) - lse_C, mx::array(each) - p};
 }
 
+mx::array mean_logit(const mx::array& hidden_TD, const Weight& head_VD) {
+  const float each = 1.0f / static_cast<float>(head_VD.out());
+  auto mean_1D = head_VD.as(mx::float32).back(mx::full({1, head_VD.out()}, each));
+  return mx::squeeze(mx::matmul(hidden_TD, mx::transpose(mean_1D)), 1);
+}
+
 TokenValue log_sum_sq_probs(const mx::array& logits_CV) {
   auto two = mx::array(2.0f);
   auto value = mx::logsumexp(logits_CV * two, -1) - mx::logsumexp(logits_CV, -1) * two;

@@ -36,6 +36,8 @@ mx::array over_vocabulary(
 
 /** Mean over the vocabulary of log p. */
 TokenValue mean_logp(const mx::array& logits_CV);
+/** Mean over the vocabulary of the logits, f32 [T], from hidden_TD in f32: without logits, for it is linear in the hidden state. */
+mx::array mean_logit(const mx::array& hidden_TD, const Weight& head_VD);
 /** log of the sum over the vocabulary of p squared; its gradient is left out (0). */
 TokenValue log_sum_sq_probs(const mx::array& logits_CV);
 /** 1 where the most probable token is the target; no gradient. */

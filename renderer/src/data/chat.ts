@@ -8,6 +8,9 @@ export interface Sampling {
   topP: number;
   topK: number;
   minP: number;
+  repetitionPenalty: number;
+  presencePenalty: number;
+  frequencyPenalty: number;
   maxNewTokens: number;
   seed: number;
 }

@@ -62,10 +62,33 @@ class AdamW : public Rule {
   double decay_;
 };
 
+class AdamL2 : public Rule {
+ public:
+  AdamL2(const AdamWConstants& constants, double decay)
+      : decay_(decay), undecayed_(adamw_rule(constants, 0)) {}
+
+  Params start(const mx::Shape& shape) const override {
+    return undecayed_->start(shape);
+  }
+
+  mx::array move(const mx::array& p, const mx::array& g, Params& state, const Pace& pace)
+      const override {
+    return undecayed_->move(p, g + p * f32(decay_), state, pace);
+  }
+
+ private:
+  double decay_;
+  RulePtr undecayed_;
+};
+
 }  // namespace
 
 RulePtr adamw_rule(const AdamWConstants& constants, double decay) {
   return std::make_shared<AdamW>(constants, decay);
+}
+
+RulePtr adam_rule(const AdamWConstants& constants, double decay) {
+  return decay == 0 ? adamw_rule(constants, 0) : std::make_shared<AdamL2>(constants, decay);
 }
 
 }  // namespace atelier

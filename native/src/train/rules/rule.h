@@ -42,6 +42,9 @@ struct AdamWConstants {
 /** torch.optim.AdamW (torch 2.15.0): f32 states `m`, `v`, bias correction. `decay` is decoupled, here and below. */
 RulePtr adamw_rule(const AdamWConstants& constants, double decay);
 
+/** torch.optim.Adam (torch 2.15.0): `decay` is part of the gradient (L2), and of the moments with it. */
+RulePtr adam_rule(const AdamWConstants& constants, double decay);
+
 /**
  * AdamW whose states are 8-bit codes between updates, as bitsandbytes' AdamW8bit (block-wise): the dynamic map
  * (Dettmers, arXiv 2110.02861; signed for m, unsigned for v) in blocks of 256 numbers, each scaled by its largest

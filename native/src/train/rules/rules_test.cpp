@@ -52,15 +52,17 @@ double largest_excess(const char* name, const RulePtr& rule, double atol) {
 
 }  // namespace
 
-TEST_CASE("AdamW equals torch's, with clipping and schedules") {
+TEST_CASE("AdamW and Adam equal torch's, with clipping and schedules") {
   const Json file = fixture_json("optim/adamw.json");
   const std::vector<std::string> names{"w", "b", "norm"};
   int run = 0;
   for (const Json& c : file["cases"]) {
     const Json& config = c["config"];
-    if (config.contains("optimizer")) {
-      continue;  // SGD is below; Adam with L2 is not offered
+    const auto kind = config.value("optimizer", "AdamW");
+    if (kind == "SGD") {
+      continue;  // below
     }
+    const auto rule = kind == "Adam" ? adam_rule : adamw_rule;
     run++;
     CAPTURE(c["name"].get<std::string>());
     std::vector<mx::array> params;
@@ -69,7 +71,7 @@ TEST_CASE("AdamW equals torch's, with clipping and schedules") {
     for (const auto& name : names) {
       params.push_back(numbers(file["params"][name]));
       const Json& decay = config["weight_decay"];
-      rules.push_back(adamw_rule(
+      rules.push_back(rule(
           {config["betas"][0], config["betas"][1], config["eps"]},
           decay.is_object() ? decay[name].get<double>() : decay.get<double>()));
       states.push_back(rules.back()->start(params.back().shape()));
@@ -92,7 +94,7 @@ TEST_CASE("AdamW equals torch's, with clipping and schedules") {
       }
     }
   }
-  CHECK(run == 7);
+  CHECK(run == 8);
 }
 
 TEST_CASE("AdamW without memory moves by the rate") {

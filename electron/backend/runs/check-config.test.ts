@@ -1,0 +1,53 @@
+import { describe, expect, it } from 'vitest';
+import { RunConfig } from '../../../shared/contract/runs';
+import { checkConfig } from './check-config';
+import type { UsableModel } from './sources';
+import { grpoRun, scriptedSources } from './testing';
+
+async function problems(model: Partial<UsableModel>, config: object) {
+  const sources = {
+    ...scriptedSources,
+    model: async (id: string) => ({ ...(await scriptedSources.model(id)), ...model }),
+  };
+  const none = (): never => {
+    throw new Error('there are no other runs here');
+  };
+  return (
+    await checkConfig(RunConfig.parse({ ...grpoRun(), ...config }), sources, { about: none, taught: none })
+  ).problems;
+}
+const params = (more: object) => ({ params: { ...grpoRun().params, ...more } });
+
+describe('a mixture of experts, before anything is loaded', () => {
+  it('is not rounded', async () => {
+    const asked = params({ baseWeights: '4-bit' });
+    expect(await problems({ mixture: true }, asked)).toMatchObject([
+      { level: 'error', path: 'params.baseWeights', message: expect.stringContaining('mixture of experts') },
+    ]);
+    expect(await problems({ mixture: false }, asked)).toEqual([]);
+  });
+
+  it('has no DoRA on its experts; elsewhere it does', async () => {
+    const on = (loraTargets: string) => problems({ mixture: true }, params({ dora: true, loraTargets }));
+    expect(await on('mlp')).toMatchObject([{ level: 'error', path: 'params.dora' }]);
+    expect(await on('attention')).toEqual([]);
+    expect(await on('all-linear')).toEqual([]);
+  });
+});
+
+it('packing is said to change nothing where rows carry a state', async () => {
+  const sft = { algorithm: 'sft', params: { packing: true, maxTokens: 64 }, rewards: [] };
+  expect(await problems({ packs: false }, sft)).toMatchObject([
+    { level: 'warning', path: 'params.packing', message: expect.stringContaining('changes nothing') },
+  ]);
+  expect(await problems({ packs: true }, sft)).toEqual([]);
+});
+
+it.each(['topK', 'topP', 'minP', 'repetitionPenalty', 'presencePenalty'])(
+  'rollouts are drawn from the distribution that is trained: %s is no setting of theirs',
+  async (key) => {
+    expect(await problems({}, params({ [key]: 0.5 }))).toMatchObject([
+      { level: 'error', path: 'params', message: expect.stringContaining(key) },
+    ]);
+  },
+);
