@@ -13,5 +13,11 @@ export default defineConfig({
     target: 'chrome134',
     reportCompressedSize: false,
     chunkSizeWarningLimit: 600,
+    rolldownOptions: {
+      output: {
+        // zod is told of the page's policy before any chunk makes a schema
+        codeSplitting: { groups: [{ name: 'zod', test: /node_modules\/zod\/|src\/app\/zod-setup/ }] },
+      },
+    },
   },
 });

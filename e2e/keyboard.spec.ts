@@ -1,3 +1,4 @@
+import type { Locator, Page } from '@playwright/test';
 import { expect, test } from './support/test';
 
 test('the palette, the skip link and the sidebar work without a pointer', async ({ page, fixtures }) => {
@@ -128,4 +129,66 @@ test('a problem names its field and leads to it', async ({ page, fixtures }) => 
   // the draft survives a reload
   await page.reload();
   await expect(page.getByLabel('Learning rate')).toHaveValue('0.5');
+});
+
+/** Presses Tab until what is wanted has the focus; all on the way must be in view and show it. */
+async function tabTo(page: Page, wanted: Locator): Promise<void> {
+  for (let presses = 0; presses < 60; presses++) {
+    await page.keyboard.press('Tab');
+    const focused = page.locator(':focus');
+    await expect(focused).toBeInViewport();
+    await expect(focused).not.toHaveCSS('outline-style', 'none');
+    if (await wanted.evaluate((element) => element === document.activeElement)) return;
+  }
+  throw new Error(`Tab does not lead to ${String(wanted)}`);
+}
+
+test('a run is set up and started without a pointer', async ({ page, fixtures }) => {
+  await page.goto((await fixtures('full')).address('/new'));
+  await expect(page.getByText('Answers sampled')).toBeVisible();
+  const box = (name: string) => page.getByRole('combobox', { name, exact: true });
+  /** In a list that opens, is moved in by letters, and gives the focus back. */
+  const pick = async (name: string, letters: string, chosen: RegExp) => {
+    await tabTo(page, box(name));
+    await page.keyboard.press('Enter');
+    await page.keyboard.type(letters);
+    await page.keyboard.press('Enter');
+    await expect(box(name)).toHaveText(chosen);
+    await expect(box(name)).toBeFocused();
+  };
+
+  await pick('Base model', 'smol', /SmolLM2 135M Instruct/);
+  await test.step('the algorithm: one stop, arrow keys within', async () => {
+    await tabTo(page, page.getByRole('radio', { name: /^GRPO R/ }));
+    await page.keyboard.press('ArrowLeft');
+    await page.keyboard.press('ArrowRight');
+    await page.keyboard.press('ArrowRight');
+    await expect(page.getByRole('radio', { name: /^GSPO/ })).toBeChecked();
+    await expect(page.getByRole('radio', { name: /^GSPO/ })).toBeFocused();
+  });
+  await test.step('data, its columns and a second reward', async () => {
+    await tabTo(page, box('Data set'));
+    await tabTo(page, box('Prompt'));
+    await page.keyboard.press('Enter');
+    await expect(page.getByRole('option', { name: 'None' })).toBeVisible();
+    await page.keyboard.press('Escape');
+    await expect(box('Prompt')).toBeFocused();
+    await tabTo(page, page.getByRole('button', { name: 'Add a reward' }));
+    await page.keyboard.press('Enter');
+    await pick('Reward 2', 'right and', /Right and short/);
+  });
+  await test.step('settings: all of them, and one changed', async () => {
+    await tabTo(page, page.getByRole('radio', { name: 'Simple', exact: true }));
+    await page.keyboard.press('ArrowRight');
+    await expect(page.getByRole('radio', { name: 'Advanced' })).toBeFocused();
+    await tabTo(page, page.getByLabel('Steps', { exact: true }));
+    await page.keyboard.press('ArrowUp');
+    await expect(page.getByText('1 changed')).toBeVisible();
+  });
+  await test.step('start', async () => {
+    await tabTo(page, page.getByRole('button', { name: 'Start run' }));
+    await page.keyboard.press('Enter');
+    await expect(page).toHaveURL(/\/runs\/carry-again/);
+    await expect(page.getByRole('main')).toBeFocused();
+  });
 });

@@ -83,3 +83,63 @@ test('a model folder and data come from the page to the real backend', async ({ 
     await expect(page.getByRole('button', { name: 'Start run' })).toBeEnabled();
   });
 });
+
+test('columns whose names tell nothing are chosen by hand, and what they leave is seen before it is trained', async ({
+  page,
+}) => {
+  await page.goto(await app.nextAddress());
+  await expect(page.getByText('Run the demo')).toBeVisible();
+  await goTo(page, 'Data');
+  const rows = [
+    { q: 'What is 2 + 3?', good: 'answer: 5', bad: 'answer: 6' },
+    { q: 'What is 4 + 4?', good: 'answer: 8', bad: 'answer: 7' },
+    { q: 'What is 1 + 1?', good: 'answer: 2', bad: 'answer: 2' },
+    { q: '', good: 'answer: 2', bad: 'answer: 3' },
+  ];
+  await page.getByLabel('File to upload').setInputFiles({
+    name: 'judged.jsonl',
+    mimeType: 'application/jsonl',
+    buffer: Buffer.from(rows.map((row) => JSON.stringify(row)).join('\n')),
+  });
+  await expect(page.getByText('Not recognised')).toBeVisible();
+  await page.getByRole('tab', { name: 'Columns' }).click();
+  await expect(page.getByText('With these columns no algorithm can be trained.')).toBeVisible();
+  await choose(page, 'Kind of data', /^Pairs of answers/);
+  await choose(page, 'Better answer', /^good/);
+  await expect(page.getByText('Choose the column that plays this part.')).toBeVisible();
+  await choose(page, 'Worse answer', /^bad/);
+  await choose(page, 'Prompt', /^q/);
+
+  await test.step('the rows as DPO would have them, and what it would leave out', async () => {
+    await expect(page.getByText('2 of 4 rows')).toBeVisible();
+    const left = page.getByRole('table', { name: 'Rows that are left out' });
+    await expect(left.getByRole('row', { name: /Two equal answers 1 Line 3/ })).toBeVisible();
+    await expect(left.getByRole('row', { name: /Empty 1 Line 4: "q" is empty/ })).toBeVisible();
+    await expect(page.getByRole('group', { name: 'Row 1, better answer, by token' })).toContainText(
+      'answer: 5',
+    );
+    await expect(page.getByRole('group', { name: 'Row 1, worse answer, by token' })).toContainText(
+      'answer: 6',
+    );
+  });
+
+  await test.step('it is kept: over a reload before it is saved, and for a run after', async () => {
+    await page.reload();
+    await expect(page.getByText('Changed, not saved')).toBeVisible();
+    await page.getByRole('button', { name: 'Save' }).click();
+    await expect(page.getByText('As chosen for this data set')).toBeVisible();
+    await expect(page.getByText(/^Can be trained with .*DPO/)).toBeVisible();
+    await page.getByRole('link', { name: 'Train on this' }).click();
+    await expect(page.getByRole('radio', { name: /^DPO/ })).toBeChecked();
+    await expect(page.getByRole('combobox', { name: 'Better answer' })).toContainText('good');
+    await expect(page.getByRole('combobox', { name: 'Worse answer' })).toContainText('bad');
+  });
+
+  await test.step('and taken back', async () => {
+    await goTo(page, 'Data');
+    await page.getByRole('link', { name: 'judged' }).click();
+    await page.getByRole('tab', { name: 'Columns' }).click();
+    await page.getByRole('button', { name: 'Back to the suggestion' }).click();
+    await expect(page.getByText('Not recognised')).toBeVisible();
+  });
+});

@@ -1,6 +1,6 @@
 import { expectAccessible, prepareAxe } from './support/axe';
 import type { Scenario } from './support/fixture/handlers';
-import { screens } from './support/screens';
+import { screens } from './support/screens/index';
 import { expect, test } from './support/test';
 
 const scenarios: readonly Scenario[] = ['full', 'empty', 'error'];

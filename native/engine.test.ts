@@ -300,6 +300,7 @@ it('a model is judged without its weights, as loading it would', async () => {
   const { id, ...info } = await engine.loadModel(tinyModel);
   await engine.unloadModel(id);
   expect(info).toMatchObject(checkModel(tinyModel));
+  expect(info.ggufRefusal).toBeNull();
   const config = join(folder.path, 'config.json');
   writeFileSync(config, '{"model_type": "mamba"}');
   expect(() => checkModel(folder.path)).toThrow(

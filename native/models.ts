@@ -81,6 +81,8 @@ export interface ModelFacts {
   /** Positions the model was made for (max_position_embeddings). */
   contextLength: number;
   tied: boolean;
+  /** Why `exportModel` does not write such a model as GGUF; null: it does. */
+  ggufRefusal: { message: string; hint: string } | null;
   /** What the checkpoint holds beside the model, for people; empty: nothing. E.g. "the vision tower (model.visual.*)". */
   leftOut: string[];
   /**

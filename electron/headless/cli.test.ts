@@ -1,9 +1,8 @@
-import { spawn, type ChildProcess } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { temporaryHome } from './testing';
+import { startCommand, temporaryHome, type Ended, type How } from './testing';
 
 let home: string;
 beforeAll(() => {
@@ -11,37 +10,13 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(home, { recursive: true }));
 
-interface Ended {
-  code: number;
-  out: string;
-  error: string;
-}
-
 /** The command as a person runs it. */
 const atelier = (...args: string[]): Promise<Ended> => start(args).ended;
 
 /** The demo with arguments that it refuses. */
-const demo = (...args: string[]): Promise<Ended> => start(args, 'demo.ts').ended;
+const demo = (...args: string[]): Promise<Ended> => start(args, { file: 'demo.ts' }).ended;
 
-/** `said`: settles once the output has a text. */
-function start(args: string[], file = 'cli.ts') {
-  const child = spawn(
-    process.execPath,
-    ['--import', 'tsx', fileURLToPath(new URL(file, import.meta.url)), ...args],
-    {
-      env: { ...process.env, ATELIER_HOME: home, ATELIER_DEVICE: 'cpu' },
-    },
-  );
-  const result = { code: -1, out: '', error: '' };
-  child.stdout.on('data', (data) => (result.out += String(data)));
-  child.stderr.on('data', (data) => (result.error += String(data)));
-  const ended = new Promise<Ended>((resolve) =>
-    child.on('close', (code) => resolve({ ...result, code: code ?? -1 })),
-  );
-  const said = (text: string) =>
-    new Promise<void>((resolve) => child.stdout.on('data', () => result.out.includes(text) && resolve()));
-  return { child, ended, said };
-}
+const start = (args: string[], how?: How) => startCommand(home, args, how);
 
 function config(name: string, text: string): string {
   const file = join(home, name);

@@ -1,8 +1,10 @@
+import { addressCommand } from './commands/address';
 import { chatCommand } from './commands/chat';
 import { checkCommand } from './commands/check';
 import { dataCommand } from './commands/data';
 import { exportCommand } from './commands/export';
 import { modelsCommand } from './commands/models';
+import { rewardsCommand } from './commands/rewards';
 import { runCommand } from './commands/run';
 import { runsCommand } from './commands/runs';
 import { serveCommand } from './commands/serve';
@@ -13,10 +15,12 @@ const commands: Record<string, Command> = {
   run: runCommand,
   runs: runsCommand,
   serve: serveCommand,
+  address: addressCommand,
   chat: chatCommand,
   export: exportCommand,
   models: modelsCommand,
   data: dataCommand,
+  rewards: rewardsCommand,
   check: checkCommand,
 };
 

@@ -3,7 +3,7 @@ import type { Device } from '../../native/face';
 import { contract, type AtelierContract } from '../../shared/contract';
 import { createClient, domPort, type Client } from '../../shared/rpc';
 import { startBackend } from '../backend/entry';
-import { Access, makeSecret, startWebServer } from '../backend/transport';
+import { Access, forgetPort, makeSecret, notePort, startWebServer } from '../backend/transport';
 import { nodeSpawn } from '../supervise/node-spawn';
 import { pageFolder } from './page-folder';
 
@@ -99,5 +99,12 @@ async function serve(home: string, wanted: number, onPort: Parameters<typeof sta
   const code = makeSecret();
   access.allowCode(code);
   const { port, close } = await startWebServer({ port: wanted, access, pages: pageFolder(), onPort });
-  return { address: `http://127.0.0.1:${port}/#code=${code}`, close };
+  notePort(home, port);
+  return {
+    address: `http://127.0.0.1:${port}/#code=${code}`,
+    close() {
+      forgetPort(home);
+      return close();
+    },
+  };
 }

@@ -1,13 +1,48 @@
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { WebSocket } from 'ws';
 import { contract, type AtelierContract } from '../../shared/contract';
 import type { FollowItem, RunConfigInput } from '../../shared/contract/runs';
 import { createClient, socketPort, type Client } from '../../shared/rpc';
 
 export const temporaryHome = () => mkdtempSync(join(tmpdir(), 'atelier-home-'));
+
+export interface Ended {
+  code: number;
+  out: string;
+  error: string;
+}
+export interface How {
+  file?: string;
+  /** What its standard input holds. */
+  input?: string;
+  env?: Record<string, string>;
+}
+
+/** A command as a person runs it. `said`: settles once the output has a text. */
+export function startCommand(home: string, args: string[], { file = 'cli.ts', input = '', env }: How = {}) {
+  const child = spawn(
+    process.execPath,
+    ['--import', 'tsx', fileURLToPath(new URL(file, import.meta.url)), ...args],
+    {
+      env: { ...process.env, ATELIER_HOME: home, ATELIER_DEVICE: 'cpu', ...env },
+    },
+  );
+  const result = { code: -1, out: '', error: '' };
+  child.stdout.on('data', (data) => (result.out += String(data)));
+  child.stderr.on('data', (data) => (result.error += String(data)));
+  child.stdin.end(input);
+  const ended = new Promise<Ended>((resolve) =>
+    child.on('close', (code) => resolve({ ...result, code: code ?? -1 })),
+  );
+  const said = (text: string) =>
+    new Promise<void>((resolve) => child.stdout.on('data', () => result.out.includes(text) && resolve()));
+  return { child, ended, said };
+}
 
 /** A page's part: exchanges the code of an address, connects, and connects again when the backend was away. */
 export class Visitor {

@@ -1,6 +1,6 @@
 // The web host's backend process: serves the page and answers it. Started and restarted by web-host.ts.
 import { startBackend, type Backend } from '../backend/entry';
-import { Access, startWebServer, type WebServer } from '../backend/transport';
+import { Access, forgetPort, notePort, startWebServer, type WebServer } from '../backend/transport';
 import { AtelierError } from '../../shared/rpc';
 import { nodeSpawn } from '../supervise/node-spawn';
 import { pageFolder } from './page-folder';
@@ -10,6 +10,8 @@ const send = (message: FromChild) => void (process.connected && process.send!(me
 let access: Access | null = null;
 let web: WebServer | null = null;
 let backend: Backend | null = null;
+/** Of the folder whose port was noted. */
+let home: string | null = null;
 
 async function start({ options, port, codes, restarted }: StartMessage): Promise<void> {
   access = new Access(options.home, () => send({ type: 'code-used' }));
@@ -32,10 +34,13 @@ async function start({ options, port, codes, restarted }: StartMessage): Promise
     onWorking: (run) => send({ type: 'working', run }),
   });
   ready(backend);
+  notePort(options.home, web.port);
+  home = options.home;
   send({ type: 'ready', port: web.port });
 }
 
 async function stop(code: number): Promise<never> {
+  if (home !== null) forgetPort(home);
   await web?.close().catch(() => undefined);
   await backend?.close().catch(() => undefined);
   process.exit(code);

@@ -30,6 +30,7 @@ export const DatasetType = z.enum([
   'text',
   'unknown',
 ]);
+export type DatasetType = z.infer<typeof DatasetType>;
 
 export const Column = z.object({
   name: z.string(),
@@ -86,10 +87,12 @@ export const Dataset = z.object({
   indexing: z.number().nullable(),
   bytes: z.number(),
   columns: z.array(Column),
+  /** What kind of data its mapping makes of it. */
   type: DatasetType,
-  /** Our guess of who plays which part. */
-  suggestedMapping: Mapping,
-  /** Kinds of algorithm that the guess is enough for. */
+  /** Who plays which part: as a person chose, or our guess. */
+  mapping: Mapping,
+  mappedBy: z.enum(['guess', 'person']),
+  /** Kinds of algorithm that the mapping is enough for. */
   fits: z.array(z.enum(['rollouts', 'examples', 'pairs', 'rated'])),
   problems: z.object({ count: z.number().int(), first: z.array(RowProblem) }),
   /** What a person should know of it. */
@@ -172,6 +175,8 @@ export const datasets = {
   /** Fetches it and adds a data set for each split. Goes on where it was cancelled or broke off. */
   fetch: stream(z.object({ reference: z.string().min(1).max(300) }), FetchItem),
   remove: call(z.object({ id: Id }), Done),
+  /** A person's choice of who plays which part, kept for the data set; null: our guess again. */
+  setMapping: call(z.object({ id: Id, mapping: Mapping.nullable() }), Dataset),
   rows: call(
     z.object({ id: Id, ...Page }),
     z.object({

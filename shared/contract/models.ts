@@ -30,7 +30,7 @@ export const Model = z.object({
 });
 export type Model = z.infer<typeof Model>;
 
-/** A checkpoint or export of a run that can be chatted with or exported. */
+/** A checkpoint of a run, which can be chatted with and exported. */
 export const Adapter = z.object({
   run: Id,
   runName: z.string(),
@@ -41,6 +41,8 @@ export const Adapter = z.object({
   step: z.number().int(),
   reward: z.number().nullable(),
   bytes: z.number(),
+  /** What it holds: an adapter beside its base, or all parameters. */
+  holds: z.enum(['adapter', 'model']),
   createdAt: z.number(),
 });
 export type Adapter = z.infer<typeof Adapter>;

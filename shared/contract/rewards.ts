@@ -78,6 +78,19 @@ export const PythonState = z.object({
 });
 export type PythonState = z.infer<typeof PythonState>;
 
+const REACHES = {
+  network: 'the network',
+  files: 'your files',
+  writing: 'changing your files',
+  processes: 'other programs',
+};
+
+/** What a trial did not show to be out of reach, in words. */
+export const openTo = ({ closed }: Pick<PythonState, 'closed'>): string =>
+  Object.entries(REACHES)
+    .flatMap(([name, words]) => (closed.includes(name) ? [] : [words]))
+    .join(', ');
+
 /** What a reward may reach. `allowed`: a person said so, of this code or this address; where it needs no saying, true. */
 export const RewardAccess = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('sandbox') }),

@@ -246,6 +246,12 @@ export const ExportForm = z.discriminatedUnion('kind', [
 ]);
 export type ExportForm = z.infer<typeof ExportForm>;
 export type ExportKind = ExportForm['kind'];
+/** In the order in which they are offered. */
+export const EXPORT_KINDS = ['adapter', 'merged', 'gguf', 'mlx'] as const satisfies readonly ExportKind[];
+
+/** Why a run's checkpoints cannot be exported in a form, and what to do instead. */
+export const ExportRefusal = z.object({ message: z.string(), hint: z.string().optional() });
+export type ExportRefusal = z.infer<typeof ExportRefusal>;
 
 export const ExportProgress = z.discriminatedUnion('kind', [
   z.object({
@@ -322,6 +328,11 @@ export const runs = {
     z.array(
       z.object({ step: z.number().int(), bytes: z.number(), at: z.number(), reward: z.number().nullable() }),
     ),
+  ),
+  /** Which forms its checkpoints can take; null: it can. */
+  exportForms: call(
+    z.object({ id: Id }),
+    z.array(z.object({ kind: z.enum(EXPORT_KINDS), refused: ExportRefusal.nullable() })),
   ),
   /** A folder; `path` under an allowed root, default: inside the run's own exports folder. */
   export: stream(

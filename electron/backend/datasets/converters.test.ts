@@ -2,9 +2,9 @@ import { mkdtempSync, readdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { fitsOf, suggestMapping } from '../../../shared/contract/mapping';
 import { tinyText } from '../text/testing';
 import { ColumnCounter } from './columns';
-import { fitsOf, suggestMapping } from './mapping';
 import { RowFile } from './row-file';
 import { lines, pieces, prepared, type Row } from './testing';
 

@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
+import { suggestMapping } from '../../../shared/contract/mapping';
 import { tinyText } from '../text/testing';
 import { ColumnCounter } from './columns';
-import { resolveMapping, suggestMapping } from './mapping';
+import { resolveMapping } from './mapping';
 import { lines, prepared, type Row } from './testing';
 
 function suggested(...rows: Row[]) {
@@ -146,8 +147,8 @@ test('what cannot be a pair says why', async () => {
     '"rejected" does not end with an answer',
     '"chosen" and "rejected" have no prompt in common',
   ]);
-  const data = { name: 'x', ...suggested({ prompt: 'a', completion: 'b' }), suggestedMapping: {} };
-  expect(() => resolveMapping({ ...data, suggestedMapping: data.mapping }, {}, 'pairs')).toThrow(
+  const data = { name: 'x', ...suggested({ prompt: 'a', completion: 'b' }) };
+  expect(() => resolveMapping(data, {}, 'pairs')).toThrow(
     'Which column of "x" is the chosen? None is chosen.',
   );
 });

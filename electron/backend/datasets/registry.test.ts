@@ -77,7 +77,7 @@ describe('what a file holds', () => {
       state: 'ready',
       rows: 3,
       type: 'prompt-only',
-      suggestedMapping: { prompt: 'question', answer: 'answer' },
+      mapping: { prompt: 'question', answer: 'answer' },
       problems: { count: 2, first: [{ line: 4 }, { line: 5 }] },
     });
     expect(dataset.columns.map(({ name, type }) => [name, type])).toEqual([
@@ -100,7 +100,41 @@ describe('what a file holds', () => {
     [[{ a: 1 }], 'unknown', {}],
   ])('%j is %s', async (rows, type, mapping) => {
     const dataset = await registry.add({ path: await file('x.jsonl', rows) });
-    expect(dataset).toMatchObject({ type, suggestedMapping: mapping });
+    expect(dataset).toMatchObject({ type, mapping: mapping });
+  });
+
+  test('a person’s choice of columns is kept, makes another kind of data of it, and can be taken back', async () => {
+    const rows = [{ q: 'two and two', good: 'four', bad: 'five', answer: '4' }];
+    const { id, ...guessed } = await registry.add({ path: await file('own.jsonl', rows) });
+    expect(guessed).toMatchObject({ type: 'unknown', fits: [], mappedBy: 'guess' });
+    const mapping = { prompt: 'q', completion: 'good', chosen: 'good', rejected: 'bad', answer: 'answer' };
+    expect(await registry.setMapping({ id, mapping })).toMatchObject({
+      mapping,
+      mappedBy: 'person',
+      type: 'preference',
+      fits: ['rollouts', 'examples', 'pairs'],
+    });
+    const [dataset] = await make().list();
+    expect(dataset).toMatchObject({ mapping, mappedBy: 'person' });
+    await expect(registry.setMapping({ id, mapping: { prompt: 'absent' } })).rejects.toMatchObject({
+      message: expect.stringContaining('no column "absent"'),
+    });
+    expect(await registry.setMapping({ id, mapping: null })).toMatchObject({
+      mappedBy: 'guess',
+      type: 'unknown',
+    });
+  });
+
+  test('a choice of columns that are gone is not used, and says so', async () => {
+    const path = await file('gone.jsonl', [{ q: 'a', prompt: 'b' }]);
+    const { id } = await registry.add({ path });
+    await registry.setMapping({ id, mapping: { prompt: 'q' } });
+    await file('gone.jsonl', [{ prompt: 'another row' }]);
+    expect(await registry.get(id)).toMatchObject({
+      mapping: { prompt: 'prompt' },
+      mappedBy: 'guess',
+      notes: [expect.stringContaining('"q" is not there any more')],
+    });
   });
 
   test.each([

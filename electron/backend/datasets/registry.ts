@@ -8,7 +8,8 @@ import type { ModelText } from '../text';
 import { clipRow } from './clip';
 import { Hub } from './hub';
 import { Entry, find, heldOutOf, knownOf, locationOf, type Known } from './known';
-import { fitsOf, resolveMapping, suggestMapping } from './mapping';
+import { requireColumns, resolveMapping } from './mapping';
+import { MappingChoices } from './mapping-choices';
 import { dataUse, previewRow, type Preview } from './preview';
 import { RowFile } from './row-file';
 import { noteOfColumns, readRows, type DataRow, type Scan } from './scan';
@@ -31,6 +32,7 @@ export class DatasetRegistry {
   readonly #folder: string;
   readonly #uploads: Uploads;
   readonly #scans: ScanStore;
+  readonly #mappings: MappingChoices;
   readonly #hub: Hub;
 
   constructor(private readonly options: DatasetOptions) {
@@ -38,6 +40,7 @@ export class DatasetRegistry {
     this.#entries = new RegistryFile(join(options.home, 'datasets.json'), Entry);
     this.#uploads = new Uploads(join(this.#folder, 'uploads'));
     this.#scans = new ScanStore(this.#folder);
+    this.#mappings = new MappingChoices(options.home);
     this.#hub = new Hub(join(this.#folder, 'hub'));
   }
 
@@ -79,7 +82,16 @@ export class DatasetRegistry {
     }
     await this.#entries.update((entries) => entries.filter((entry) => entry.id !== id));
     await this.#scans.remove(id);
+    await this.#mappings.set(id, null);
     if (known.source !== 'added') await rm(known.path, { recursive: true, force: true });
+  }
+
+  /** Keeps a person's choice of columns; null: our guess again. @throws AtelierError where a column is not there */
+  async setMapping({ id, mapping }: { id: string; mapping: Mapping | null }): Promise<Dataset> {
+    const dataset = await this.get(id);
+    if (mapping !== null) requireColumns(dataset, mapping);
+    await this.#mappings.set(id, mapping);
+    return this.get(id);
   }
 
   async rows({ id, offset, limit }: { id: string; offset: number; limit: number }) {
@@ -296,7 +308,7 @@ export class DatasetRegistry {
       const indexed = await this.#scans.get(locationOf(known));
       await indexed.usable;
       const { rows, columns, problems } = indexed.found;
-      const { mapping, type } = suggestMapping(columns);
+      const { notes, ...mapped } = await this.#mappings.of(known.id, columns);
       const found = {
         format: indexed.files.format.name,
         files: indexed.files.paths.length,
@@ -304,11 +316,9 @@ export class DatasetRegistry {
         rows,
         indexing: indexed.share,
         columns,
-        type,
-        suggestedMapping: mapping,
-        fits: fitsOf(mapping),
+        ...mapped,
         problems,
-        notes: noteOfColumns(indexed.found),
+        notes: [...notes, ...noteOfColumns(indexed.found)],
       };
       if (rows > 0) return { ...shared, ...found, state: 'ready' };
       return { ...shared, ...found, state: 'invalid', reason: noRows(problems) };
@@ -328,7 +338,8 @@ const nothing = {
   indexing: null,
   columns: [],
   type: 'unknown' as const,
-  suggestedMapping: {},
+  mapping: {},
+  mappedBy: 'guess' as const,
   fits: [],
   problems: { count: 0, first: [] },
   notes: [],

@@ -38,6 +38,7 @@ export function datasetVerbs(library: Library, runs: Runs): All['datasets'] {
       await datasets.remove(id);
       return {};
     },
+    setMapping: (input) => datasets.setMapping(input),
     rows: (input) => datasets.rows(input),
     preview: async ({ model, ...input }) => datasets.preview(input, (await openModel(library, model)).text),
     async *statistics({ model, ...input }, { signal }) {

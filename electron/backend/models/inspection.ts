@@ -47,7 +47,7 @@ type Verdict = Pick<
 /** The engine's judgement of a model's files: what they hold, or why it does not run them. Throws where they are malformed. */
 export function judge(path: string, engine: Pick<EngineModule, 'checkModel'>): Verdict {
   try {
-    const { tied: _, quantization, ...facts } = engine.checkModel(path);
+    const { tied: _tied, ggufRefusal: _ggufRefusal, quantization, ...facts } = engine.checkModel(path);
     return { unsupported: null, quantizedBits: quantization?.bits ?? null, ...facts };
   } catch (error) {
     if (!(error instanceof EngineError) || error.code !== 'unsupported_model') throw error;

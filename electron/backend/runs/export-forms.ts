@@ -2,14 +2,16 @@ import { copyFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Engine, EngineModule, GgufText } from '../../../native/face';
 import type { ExportForm } from '../../../shared/contract/runs';
-import { AtelierError } from '../../../shared/rpc';
 import { copyTextFiles, folderSource, ggufSource, ggufText, writeTextFiles } from '../text';
 import type { Limits } from './logit-difference';
 import type { Compared } from './outputs';
 
+/** What an export asks of the engine's files. */
+export type ExportModule = Pick<EngineModule, 'readGguf' | 'checkModel'>;
+
 export interface WriteOptions {
   engine: Engine;
-  module: Pick<EngineModule, 'readGguf' | 'checkModel'>;
+  module: ExportModule;
   /** Path of the weights; of the base where there is an adapter. */
   base: string;
   /** PEFT folder; null where all parameters were trained. */
@@ -30,8 +32,6 @@ interface Form {
   /** What loads without the base; null: the folder is an adapter. */
   model: ((folder: string) => string) | null;
   limits: FormLimits;
-  /** Whether a reward model's head can be written so. */
-  holdsScores: boolean;
 }
 
 type FormLimits = Record<Compared, Limits>;
@@ -49,8 +49,9 @@ const ROUNDED = { 16: rounded(0.01), 8: rounded(0.05), 4: rounded(1) };
 
 const isFile = async (path: string) => !(await stat(path)).isDirectory();
 
-async function textOf({ text, module }: WriteOptions) {
-  return (await isFile(text)) ? ggufSource(module.readGguf(text).metadata) : folderSource(text);
+/** Tokenizer and chat template of a model's folder or GGUF file. */
+export async function textOf(path: string, module: ExportModule) {
+  return (await isFile(path)) ? ggufSource(module.readGguf(path).metadata) : folderSource(path);
 }
 
 /** A folder that transformers or mlx-lm loads. */
@@ -59,37 +60,27 @@ async function writeFolder(
   as: Extract<Parameters<Engine['exportModel']>[0]['as'], { kind: 'safetensors' | 'mlx' }>,
 ): Promise<void> {
   const { engine, base, adapter, text, to, signal } = options;
-  if (await isFile(text)) await writeTextFiles(await textOf(options), to);
+  if (await isFile(text)) await writeTextFiles(await textOf(text, options.module), to);
   else await copyTextFiles(text, to);
   await engine.exportModel({ base, adapter, to, as }, { signal });
 }
 
-/** What each form of an export is made of, and how what was written is judged. */
+/** What each form of an export is made of, and how what was written is judged. Ask `refusalOf` first. */
 export function formOf(form: ExportForm): Form {
   switch (form.kind) {
     case 'adapter':
       return {
         suffix: '',
         model: null,
-        holdsScores: true,
         limits: EXACT,
         async write({ adapter, to }) {
-          if (adapter === null) {
-            throw new AtelierError(
-              'invalid_input',
-              'This run trained all parameters: there is no adapter.',
-              'Export it as a whole model.',
-              { path: 'as' },
-            );
-          }
           for (const name of ['adapter_model.safetensors', 'adapter_config.json'])
-            await copyFile(join(adapter, name), join(to, name));
+            await copyFile(join(adapter!, name), join(to, name));
         },
       };
     case 'merged':
       return {
         suffix: form.dtype === 'f32' ? '-merged' : `-merged-${form.dtype}`,
-        holdsScores: true,
         model: (folder) => folder,
         limits: form.dtype === 'f32' ? EXACT : ROUNDED[16],
         write: (options) => writeFolder(options, { kind: 'safetensors', dtype: form.dtype }),
@@ -97,7 +88,6 @@ export function formOf(form: ExportForm): Form {
     case 'mlx':
       return {
         suffix: form.bits === null ? '-mlx' : `-mlx-${form.bits}bit`,
-        holdsScores: false,
         model: (folder) => folder,
         limits: ROUNDED[form.bits ?? 16],
         write: (options) =>
@@ -110,15 +100,14 @@ export function formOf(form: ExportForm): Form {
       const file = `model-${form.type}.gguf`;
       return {
         suffix: `-gguf-${form.type}`,
-        holdsScores: false,
         model: (folder) => join(folder, file),
         limits: form.type === 'f32' ? EXACT : ROUNDED[form.type === 'f16' ? 16 : 8],
         async write(options) {
-          const { engine, module, base, adapter, to, name, signal } = options;
+          const { engine, module, base, adapter, text, to, name, signal } = options;
           const { vocabularySize } = module.checkModel(base);
           const metadata: GgufText = {
             'general.name': name,
-            ...ggufText(await textOf(options), vocabularySize),
+            ...ggufText(await textOf(text, module), vocabularySize),
           };
           const type = form.type.toUpperCase() as 'F32' | 'F16' | 'Q8_0';
           const as = { kind: 'gguf' as const, type, metadata };

@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { lstat, mkdir, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { basename, dirname, isAbsolute, join, resolve } from 'node:path';
-import type { EngineModule } from '../../../native/face';
 import type { ExportForm, ExportProgress } from '../../../shared/contract/runs';
 import { AtelierError } from '../../../shared/rpc';
 import type { HostSpawn } from '../../supervise/host-spawn';
@@ -9,7 +8,8 @@ import type { Roots } from '../places';
 import { files, isDiskFull } from '../store';
 import { sequencesOf } from '../datasets';
 import type { Taught } from '../system';
-import { formOf } from './export-forms';
+import { formOf, type ExportModule } from './export-forms';
+import { refusalOf, refusalsOf } from './export-refusals';
 import { logitDifference, within, type Difference } from './logit-difference';
 import { modelCard } from './model-card';
 import { algorithmOfRun } from './about-run';
@@ -31,7 +31,7 @@ export interface ExportRequest {
 export type ExportOptions = RunsOptions & {
   spawn: HostSpawn;
   roots: Pick<Roots, 'resolve'>;
-  module: () => Pick<EngineModule, 'readGguf' | 'checkModel'>;
+  module: () => ExportModule;
 };
 
 /**
@@ -48,17 +48,16 @@ export async function* exportRun(
   const record = entry.readable;
   const form = formOf(request.as);
   const compared = comparedOf(entry);
-  if (compared === 'scores' && !form.holdsScores) {
-    throw new AtelierError(
-      'unsupported',
-      `A reward model cannot be written as ${request.as.kind.toUpperCase()}: what reads that form has no head for scores.`,
-      'Export it as an adapter, or merged.',
-      { path: 'as' },
-    );
-  }
   const checkpoint = entry.checkpoint(request.checkpoint);
   const source = await entry.taught(checkpoint.step, 'hashes');
   const model = await options.sources.model(record.config.model);
+  const refused = await refusalOf(request.as.kind, {
+    taught: source,
+    compared,
+    model,
+    module: options.module,
+  });
+  if (refused) throw new AtelierError('unsupported', refused.message, refused.hint, { path: 'as' });
   yield { kind: 'progress', phase: 'writing', done: 0, total: 3 };
   const target = await targetFolder(
     entry,
@@ -125,6 +124,12 @@ export async function* exportRun(
     // it has its name by then, unless something failed
     await rm(temporary, { recursive: true, force: true }).catch(() => undefined);
   }
+}
+
+/** Which forms the run's checkpoints can take; where one cannot, why. @throws AtelierError not_found without a checkpoint */
+export async function exportForms(entry: RunEntry, options: ExportOptions) {
+  const [taught, model] = [await entry.taught(), await options.sources.model(entry.readable.config.model)];
+  return refusalsOf({ taught, compared: comparedOf(entry), model, module: options.module });
 }
 
 /** What the file system refuses, said of the folder that was asked for. */

@@ -103,6 +103,11 @@ export class RunEntry {
     return BASE_WEIGHTS.find((each) => each === baseWeights) ?? 'stored';
   }
 
+  /** What its checkpoints hold. */
+  get holds(): Taught['kind'] {
+    return this.readable.config.params['method'] === 'full' ? 'model' : 'adapter';
+  }
+
   /** A committed checkpoint, the newest where no step is named. @throws AtelierError not_found */
   checkpoint(step?: number): CommittedCheckpoint {
     void this.readable;
@@ -121,7 +126,7 @@ export class RunEntry {
   /** What a checkpoint holds; see checkpointFolder. */
   async taught(step?: number, by?: 'sizes' | 'hashes'): Promise<Taught> {
     const folder = await this.checkpointFolder(step, by);
-    if (this.readable.config.params['method'] === 'full') return { kind: 'model', folder };
+    if (this.holds === 'model') return { kind: 'model', folder };
     return { kind: 'adapter', folder, weights: this.baseWeights };
   }
 

@@ -257,6 +257,7 @@ export class Runs implements OtherRuns {
         step: checkpoint.step,
         reward: checkpoint.reward,
         bytes: checkpoint.bytes,
+        holds: entry.holds,
         createdAt: checkpoint.at,
       }));
     });

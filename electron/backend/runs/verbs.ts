@@ -2,7 +2,7 @@ import { stringify } from 'yaml';
 import type { AtelierContract } from '../../../shared/contract';
 import { AtelierError, type Handlers } from '../../../shared/rpc';
 import { estimateRun } from './estimate';
-import { exportRun, type ExportOptions } from './export';
+import { exportForms, exportRun, type ExportOptions } from './export';
 import { followRun } from './follow';
 import type { Runs } from './runs';
 import { details, summarise } from './summary';
@@ -54,6 +54,7 @@ export function runVerbs(runs: Runs, options: ExportOptions): Handlers<AtelierCo
         .get(id)
         .reader.checkpoints()
         .map(({ step, bytes, at, reward }) => ({ step, bytes, at, reward })),
+    exportForms: ({ id }) => exportForms(runs.get(id), options),
     export: (request, { signal }) => exportRun(runs.get(request.id), request, options, signal),
     yaml: (config) => ({ yaml: stringify(config) }),
   };

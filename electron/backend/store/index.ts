@@ -19,7 +19,7 @@ export {
   writePrivate,
   type Files,
 } from './files';
-export { lockFolder } from './lock';
+export { isLocked, lockFolder } from './lock';
 export type { CommittedCheckpoint, StoreReader } from './reader';
 export {
   createRunFolder,

@@ -9,8 +9,26 @@ import { open } from './database';
  * @throws AtelierError conflict
  */
 export function lockFolder(folder: string): () => void {
+  const release = take(folder, 2000);
+  if (release) return release;
+  throw new AtelierError(
+    'conflict',
+    `Another Atelier is using ${folder}.`,
+    'Use the one that runs, end it, or set ATELIER_HOME to another folder.',
+  );
+}
+
+/** Whether a process works on the folder. */
+export function isLocked(folder: string): boolean {
+  const release = take(folder, 0);
+  release?.();
+  return release === null;
+}
+
+/** `timeout`: ms that are waited for another to end; null where it does not. */
+function take(folder: string, timeout: number): (() => void) | null {
   makeDataFolder(folder);
-  const database = open(join(folder, 'lock'), { timeout: 2000 });
+  const database = open(join(folder, 'lock'), { timeout });
   try {
     database.pragma('journal_mode = MEMORY');
     database.pragma('locking_mode = EXCLUSIVE');
@@ -18,11 +36,7 @@ export function lockFolder(folder: string): () => void {
   } catch (error) {
     database.close();
     if ((error as { code?: string }).code !== 'SQLITE_BUSY') throw error;
-    throw new AtelierError(
-      'conflict',
-      `Another Atelier is using ${folder}.`,
-      'Use the one that runs, end it, or set ATELIER_HOME to another folder.',
-    );
+    return null;
   }
   return () => database.close();
 }

@@ -27,6 +27,7 @@ export const scriptedModel: ModelInfo = {
   layers: 1,
   contextLength: 256,
   tied: true,
+  ggufRefusal: null,
   leftOut: [],
   scalarHead: false,
   mixture: false,

@@ -1,13 +1,10 @@
-import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
+import { createHash, timingSafeEqual } from 'node:crypto';
 import { chmodSync, readFileSync } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
 import { join } from 'node:path';
 import { makeDataFolder, writePrivate } from '../store';
-
-/** 256 bits, safe in a URL. */
-export function makeSecret(): string {
-  return randomBytes(32).toString('base64url');
-}
+import { takeLeftCode } from './left-codes';
+import { makeSecret } from './secret';
 
 /** The install's token: made once, kept readable by its owner alone, so that a restarted backend knows it. */
 export function installToken(home: string): string {
@@ -27,13 +24,13 @@ export function installToken(home: string): string {
   return token;
 }
 
-/** Who may come in: the token's holder, and once each the holder of a one-time code. */
+/** Who may come in: the token's holder, and once each the holder of a one-time code, given here or left in the folder. */
 export class Access {
   readonly #token: string;
   readonly #codes = new Set<string>();
 
   constructor(
-    home: string,
+    private readonly home: string,
     private readonly onCodeUsed: () => void = () => undefined,
   ) {
     this.#token = installToken(home);
@@ -47,7 +44,7 @@ export class Access {
   exchange(code: unknown): string | null {
     if (typeof code !== 'string') return null;
     const found = [...this.#codes].find((known) => equal(known, code));
-    if (found === undefined) return null;
+    if (found === undefined) return takeLeftCode(this.home, code) ? this.#token : null;
     this.#codes.delete(found);
     this.onCodeUsed();
     return this.#token;

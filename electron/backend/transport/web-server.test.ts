@@ -1,5 +1,14 @@
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { connect, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,7 +17,9 @@ import { WebSocket } from 'ws';
 import { z } from 'zod';
 import { createClient, encodeMessage, serve, socketPort } from '../../../shared/rpc';
 import { call, stream } from '../../../shared/rpc/verb';
-import { Access, installToken, makeSecret } from './access';
+import { Access, installToken } from './access';
+import { leaveCode } from './left-codes';
+import { makeSecret } from './secret';
 import { startWebServer, type WebServer } from './web-server';
 
 let home: string;
@@ -352,5 +363,24 @@ describe('a port in use', () => {
       hint: expect.stringContaining('--port'),
     });
     other.close();
+  });
+});
+
+describe('a code left in the data folder', () => {
+  it('is good once, and only for a while', () => {
+    const code = leaveCode(home);
+    expect(access.exchange(code)).toBe(token);
+    expect(access.exchange(code)).toBeNull();
+    const old = leaveCode(home);
+    const [file] = readdirSync(join(home, 'codes'));
+    expect(file).not.toContain(old);
+    const hourAgo = new Date(Date.now() - 3_600_000);
+    utimesSync(join(home, 'codes', file!), hourAgo, hourAgo);
+    expect(access.exchange(old)).toBeNull();
+    expect(readdirSync(join(home, 'codes'))).toEqual([]);
+  });
+
+  it('tells nothing of codes that were never left', () => {
+    for (const code of ['', '../token', 'x'.repeat(10_000)]) expect(access.exchange(code)).toBeNull();
   });
 });

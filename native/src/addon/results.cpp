@@ -106,6 +106,13 @@ Napi::Object to_js(Napi::Env env, const ModelFacts& facts) {
   o.Set("layers", config.layers);
   o.Set("contextLength", config.context);
   o.Set("tied", config.tied);
+  o.Set("ggufRefusal", env.Null());
+  if (facts.gguf_refusal) {
+    auto refusal = Napi::Object::New(env);
+    refusal.Set("message", facts.gguf_refusal->what());
+    refusal.Set("hint", facts.gguf_refusal->hint);
+    o.Set("ggufRefusal", refusal);
+  }
   o.Set("leftOut", strings(env, facts.left_out));
   o.Set("mixture", facts.mixture);
   o.Set("packs", facts.packs);

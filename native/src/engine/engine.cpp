@@ -1,6 +1,7 @@
 #include "engine/engine.h"
 
 #include "kernels/primitive.h"
+#include "models/gguf_form.h"
 #include "models/registry.h"
 #include "train/lora_init.h"
 
@@ -133,7 +134,12 @@ void Engine::check_room(uint64_t wanted, const std::string& what, const std::str
 }
 
 ModelFacts facts_of(const Model& model) {
-  return {model.config(), model.parameters(), model.mixture(), model.masks_separate()};
+  return {
+      model.config(),
+      model.parameters(),
+      model.mixture(),
+      model.masks_separate(),
+      gguf_refusal(model.config())};
 }
 
 ModelInfo Engine::take_model(LoadedModel loaded) {

@@ -35,6 +35,7 @@ struct ModelFacts {
   int64_t parameters = 0;
   bool mixture = false;
   bool packs = true;
+  std::optional<Error> gguf_refusal = std::nullopt;
   std::optional<Quantisation> quantisation = std::nullopt;
   /** Checkpoint::left_out. */
   std::vector<std::string> left_out = {};

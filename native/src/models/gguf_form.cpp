@@ -1,7 +1,6 @@
 // Keys: ggml's docs/gguf.md; what llama.cpp takes for granted: src/models/ and src/llama-model.cpp.
 #include "models/gguf_form.h"
 
-#include "core/error.h"
 #include "core/text.h"
 #include "models/config_reader.h"
 #include "models/gguf_names.h"
@@ -196,6 +195,18 @@ GgufForm gguf_form(const ModelConfig& config, const std::string& type) {
     family->second.add(w);
   }
   return form;
+}
+
+std::optional<Error> gguf_refusal(const ModelConfig& config) {
+  try {
+    gguf_form(config, "F32");
+    return std::nullopt;
+  } catch (const Error& error) {
+    if (error.code != ErrorCode::unsupported_model) {
+      throw;
+    }
+    return error;
+  }
 }
 
 }  // namespace atelier

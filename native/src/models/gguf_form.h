@@ -1,8 +1,10 @@
 #pragma once
 
+#include "core/error.h"
 #include "io/gguf_writer.h"
 #include "models/config.h"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,5 +27,8 @@ struct GgufForm {
  * granted of its family.
  */
 GgufForm gguf_form(const ModelConfig& config, const std::string& type);
+
+/** Why gguf_form refuses a model; nullopt: it does not. */
+std::optional<Error> gguf_refusal(const ModelConfig& config);
 
 }  // namespace atelier

@@ -1,24 +1,14 @@
 import { useEffect, useState, type ReactNode } from 'react';
 import { Button } from '../components/Button';
-import { Screen } from '../components/Screen';
-import { EmptyState } from '../components/States';
 import { useConnection } from '../data/context';
+import { Refused } from './Refused';
 import styles from './Connecting.module.css';
 
 /** The screen below, with a banner while the backend is away; or why this page is not let in. */
 export function Connecting({ children }: { children: ReactNode }) {
   const connection = useConnection();
   if (connection.phase === 'refused') {
-    return (
-      <Screen title="Not connected">
-        <EmptyState
-          title={connection.error.message}
-          action={<Button onClick={() => window.location.reload()}>Try again</Button>}
-        >
-          {connection.error.hint}
-        </EmptyState>
-      </Screen>
-    );
+    return <Refused error={connection.error} onRetry={connection.retry} />;
   }
   return (
     <>

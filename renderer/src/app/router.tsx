@@ -40,7 +40,7 @@ const dataset = createRoute({
   getParentRoute: () => root,
   path: '/data/$id',
   validateSearch: z.object({
-    tab: z.enum(['rows', 'model', 'statistics', 'problems']).default('rows').catch('rows'),
+    tab: z.enum(['rows', 'columns', 'model', 'statistics', 'problems']).default('rows').catch('rows'),
     page: whole,
     model: text,
     algorithm: text,
@@ -80,7 +80,7 @@ const algorithm = createRoute({
 const newRun = createRoute({
   getParentRoute: () => root,
   path: '/new',
-  validateSearch: z.object({ model: text, dataset: text, reward: text, from: text }),
+  validateSearch: z.object({ model: text, dataset: text, reward: text, algorithm: text, from: text }),
   loader: NewRunScreen.preload,
   component: function NewRunRoute() {
     return <NewRunScreen search={newRun.useSearch()} />;

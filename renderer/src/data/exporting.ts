@@ -1,5 +1,5 @@
 import { useCallback, useEffect, useRef, useState } from 'react';
-import { useQueryClient } from '@tanstack/react-query';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
 import type { ExportForm, ExportProgress } from '../../../shared/contract/runs';
 import { useClient } from './context';
 import { asFailure } from './failure';
@@ -10,6 +10,15 @@ export type ExportState =
   | { phase: 'writing' | 'verifying'; done: number; total: number }
   | { phase: 'done'; result: ExportDone }
   | { phase: 'failed'; error: ReturnType<typeof asFailure> };
+
+/** Which forms a run's checkpoints can take, and why it cannot take the others. */
+export function useExportForms(id: string) {
+  const client = useClient();
+  return useQuery({
+    queryKey: ['runs', 'export-forms', id],
+    queryFn: ({ signal }) => client.runs.exportForms({ id }, { signal }),
+  });
+}
 
 export function useExport() {
   const client = useClient();

@@ -45,6 +45,16 @@ export function useRewards() {
   return useQuery({ queryKey: ['rewards'], queryFn: ({ signal }) => client.rewards.list({}, { signal }) });
 }
 
+/** Keeps a choice of columns; null: our guess again. */
+export function useSetMapping(id: string) {
+  const client = useClient();
+  const queries = useQueryClient();
+  return useMutation({
+    mutationFn: (mapping: Mapping | null) => client.datasets.setMapping({ id, mapping }),
+    onSuccess: () => queries.invalidateQueries({ queryKey: ['datasets'] }),
+  });
+}
+
 /** Adds a model or a data set by its path. */
 export function useAdd(kind: 'models' | 'datasets') {
   const client = useClient();

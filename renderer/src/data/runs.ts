@@ -25,11 +25,12 @@ export function useRuns() {
   });
 }
 
-export function useRun(id: string) {
+export function useRun(id: string | undefined) {
   const client = useClient();
   return useQuery({
     queryKey: ['runs', 'one', id],
-    queryFn: ({ signal }) => client.runs.get({ id }, { signal }),
+    queryFn: ({ signal }) => client.runs.get({ id: id! }, { signal }),
+    enabled: id !== undefined,
   });
 }
 

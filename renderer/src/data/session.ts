@@ -29,8 +29,16 @@ export async function sessionToken(): Promise<string> {
     match === null
       ? 'This page has no code to connect with.'
       : 'The code in the address was used already, or is too old.',
-    'Open the address that the server printed, or start it again for a new one.',
+    'npm run atelier -- address',
   );
+}
+
+/** Takes the code of a pasted address, or a code alone, for the next attempt. @returns whether there is one */
+export function offerCode(text: string): boolean {
+  const code = /(?:^|[#&]code=)([\w-]{43})$/.exec(text.trim())?.[1];
+  if (code === undefined) return false;
+  history.replaceState(history.state, '', `${location.pathname}${location.search}#code=${code}`);
+  return true;
 }
 
 export function forgetToken(): void {

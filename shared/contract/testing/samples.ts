@@ -105,6 +105,13 @@ export const samples: Samples = {
       },
     },
     checkpoints: { input: { id: summary.id }, output: [{ step: 20, bytes: 99, at, reward: null }] },
+    exportForms: {
+      input: { id: summary.id },
+      output: [
+        { kind: 'adapter', refused: null },
+        { kind: 'gguf', refused: { message: 'No.', hint: 'Merge.' } },
+      ],
+    },
     export: {
       input: { id: summary.id, as: { kind: 'gguf', type: 'q8_0' } },
       items: [
@@ -140,6 +147,7 @@ export const samples: Samples = {
           step: 80,
           reward: 0.9,
           bytes: 99,
+          holds: 'adapter',
           createdAt: at,
         },
       ],
@@ -158,6 +166,7 @@ export const samples: Samples = {
     list: { input: {}, output: [dataset] },
     add: { input: { path: '/data/sums.jsonl' }, output: dataset },
     remove: { input: { id: 'sums' }, output: {} },
+    setMapping: { input: { id: 'sums', mapping: { prompt: 'prompt' } }, output: dataset },
     rows: {
       input: { id: 'sums', offset: 0, limit: 10 },
       output: { total: 1, rows: [{ line: 1, row: { prompt: '47 + 38', nested: { a: [1, null, 'x'] } } }] },

@@ -156,9 +156,12 @@ async function once(
 function refusal({ status, headers }: Response, text: string): Refused {
   const said = text.slice(0, 200).replace(/\s+/g, ' ').trim();
   if (status === 401 || status === 403)
-    return new Refused(`the judge refused the key (${status}): set it in the reward editor`, {
-      again: false,
-    });
+    return new Refused(
+      `the judge refused the key (${status}): set it in the reward editor, or with "npm run atelier -- rewards key REWARD"`,
+      {
+        again: false,
+      },
+    );
   const seconds = Number(headers.get('retry-after') ?? NaN);
   return new Refused(`the judge answered ${status}: ${said}`, {
     again: status === 408 || status === 429 || status >= 500,
@@ -207,5 +210,5 @@ export const notAllowed = (address: string) =>
   new AtelierError(
     'forbidden',
     `Prompts and answers would be sent to ${address}, which nobody has allowed yet.`,
-    'Allow it in the reward editor.',
+    'Allow it in the reward editor, or with "npm run atelier -- rewards allow REWARD".',
   );

@@ -264,5 +264,5 @@ const notConfined = (reasons: string[]) =>
   new AtelierError(
     'forbidden',
     `Python cannot be confined on this machine: it could read your files and use the network (${reasons.join('; ') || 'no reason known'}).`,
-    'Allow this code in the reward editor if you wrote or know it, or write the reward in TypeScript.',
+    'If you wrote or know this code, allow it in the reward editor or with "npm run atelier -- rewards allow REWARD"; or write the reward in TypeScript.',
   );

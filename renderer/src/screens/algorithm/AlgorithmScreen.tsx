@@ -80,14 +80,19 @@ function Source({ id, title, help, code }: { id: string; title: string; help: st
       }
       meta={help}
       actions={
-        <Link
-          to="/algorithms/$key"
-          params={{ key: 'new' }}
-          search={{ from: id }}
-          className={buttonClass('primary')}
-        >
-          Copy and edit
-        </Link>
+        <>
+          <Link to="/new" search={{ algorithm: id }} className={buttonClass()}>
+            New run with it
+          </Link>
+          <Link
+            to="/algorithms/$key"
+            params={{ key: 'new' }}
+            search={{ from: id }}
+            className={buttonClass('primary')}
+          >
+            Copy and edit
+          </Link>
+        </>
       }
     >
       <div className={styles.code}>
@@ -146,6 +151,11 @@ function Editor({ saved, start, name: first }: { saved: OwnAlgorithm | null; sta
             <Button kind="quiet" onClick={() => setRemoving(true)}>
               Delete…
             </Button>
+          )}
+          {saved !== null && saved.info !== null && !changed && (
+            <Link to="/new" search={{ algorithm: saved.key }} className={buttonClass()}>
+              New run with it
+            </Link>
           )}
           <Button
             kind="primary"

@@ -12,13 +12,14 @@ import { Table } from '../../components/Table';
 import { TabPanel, Tabs } from '../../components/Tabs';
 import { asFailure } from '../../data/failure';
 import { useDatasets, useRemove } from '../../data/library';
+import { ColumnsTab } from './ColumnsTab';
 import { datasetStates, typeNames } from './dataset-words';
 import { Preview } from './Preview';
 import { Rows } from './Rows';
 import { Statistics } from './Statistics';
 
 export interface DatasetSearch {
-  tab: 'rows' | 'model' | 'statistics' | 'problems';
+  tab: 'rows' | 'columns' | 'model' | 'statistics' | 'problems';
   page?: number | undefined;
   model?: string | undefined;
   algorithm?: string | undefined;
@@ -96,6 +97,7 @@ export function DatasetScreen({ id, search }: { id: string; search: DatasetSearc
           onChange={(tab) => set({ tab, page: undefined })}
           tabs={[
             { value: 'rows', label: 'Rows' },
+            { value: 'columns', label: 'Columns' },
             { value: 'model', label: 'As the model sees it' },
             { value: 'statistics', label: 'Statistics' },
             {
@@ -127,6 +129,15 @@ export function DatasetScreen({ id, search }: { id: string; search: DatasetSearc
         ))}
         {search.tab === 'statistics' && dataset.state === 'ready' && (
           <Statistics dataset={dataset} model={search.model} algorithm={search.algorithm} onChange={set} />
+        )}
+        {search.tab === 'columns' && dataset.state === 'ready' && (
+          <ColumnsTab
+            key={dataset.id}
+            dataset={dataset}
+            model={search.model}
+            algorithm={search.algorithm}
+            onChange={set}
+          />
         )}
         {search.tab === 'rows' && (
           <Rows dataset={dataset} page={search.page ?? 0} onPage={(page) => set({ page })} />

@@ -1,18 +1,12 @@
 import { ALGORITHMS, algorithmByKey } from '../../../../shared/algorithms';
-import { formatCount, plural } from '../../components/format';
-import { MaskedText } from '../../components/MaskedText';
-import { Notice } from '../../components/Notice';
-import { Panel } from '../../components/Screen';
 import { Select } from '../../components/Select';
 import { EmptyState, ErrorState, SkeletonRows } from '../../components/States';
-import { Tag } from '../../components/Tag';
 import { asFailure } from '../../data/failure';
 import { PREVIEW_PAGE, useModels, usePreview, type Dataset } from '../../data/library';
 import { startFor } from './dataset-words';
 import { Pager } from './Pager';
+import { PreviewLegend, PreviewRows } from './PreviewRows';
 import styles from './Preview.module.css';
-
-const TONES = { better: 'accent', good: 'accent', worse: 'quiet', bad: 'quiet' } as const;
 
 /** Rows with the template applied, token by token, and which of them are trained on. */
 export function Preview({
@@ -35,7 +29,7 @@ export function Preview({
   const preview = usePreview(
     chosenModel === undefined
       ? null
-      : { id: dataset.id, model: chosenModel, mapping: dataset.suggestedMapping, algorithm: chosenAlgorithm },
+      : { id: dataset.id, model: chosenModel, mapping: dataset.mapping, algorithm: chosenAlgorithm },
     page,
   );
   const learns = algorithmByKey(chosenAlgorithm)?.advantages === undefined;
@@ -59,15 +53,7 @@ export function Preview({
             onChange={(next) => onChange({ algorithm: next, page: 0 })}
           />
         </div>
-        <p className={styles.legend}>
-          {learns ? (
-            <>
-              <span className={styles.swatch} aria-hidden /> trained on
-            </>
-          ) : (
-            'The prompt as the policy gets it; its answer is sampled, so nothing here is trained on.'
-          )}
-        </p>
+        <PreviewLegend learns={learns} />
       </div>
       {models.data !== undefined && usable.length === 0 ? (
         <EmptyState compact title="A model is needed">
@@ -83,39 +69,7 @@ export function Preview({
         <SkeletonRows rows={4} height={110} label="Rendering rows" />
       ) : (
         <>
-          <ul className={styles.rows}>
-            {preview.data.rows.map((row) => {
-              const trained = row.lossMask.reduce((sum, bit) => sum + bit, 0);
-              return (
-                <li key={`${row.line} ${row.part ?? ''}`}>
-                  <Panel>
-                    <div className={styles.head}>
-                      <span>Line {formatCount(row.line)}</span>
-                      {row.part !== undefined && <Tag tone={TONES[row.part]}>{row.part} answer</Tag>}
-                      <span>{plural(row.ids.length, 'token')}</span>
-                      {learns && <span>{formatCount(trained)} trained on</span>}
-                      {row.truncated && <Tag tone="warning">longer than the limit</Tag>}
-                      {learns && trained === 0 && row.problem === undefined && (
-                        <Tag tone="danger">nothing to learn</Tag>
-                      )}
-                    </div>
-                    {row.problem !== undefined ? (
-                      <div className={styles.problem}>
-                        <Notice level="error">{row.problem}</Notice>
-                      </div>
-                    ) : (
-                      <MaskedText
-                        pieces={row.pieces}
-                        ids={row.ids}
-                        mask={row.lossMask}
-                        label={`Row ${row.line}${row.part === undefined ? '' : `, ${row.part} answer`}, by token`}
-                      />
-                    )}
-                  </Panel>
-                </li>
-              );
-            })}
-          </ul>
+          <PreviewRows rows={preview.data.rows} learns={learns} />
           <Pager
             page={page}
             size={PREVIEW_PAGE}

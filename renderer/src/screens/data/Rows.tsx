@@ -1,3 +1,5 @@
+import type { Role } from '../../../../shared/contract/mapping';
+import { partNames } from '../../components/column-parts';
 import { formatCount, formatPercent } from '../../components/format';
 import { EmptyState, ErrorState, SkeletonRows } from '../../components/States';
 import { Table } from '../../components/Table';
@@ -24,7 +26,6 @@ export function Rows({
     );
   if (rows.data === undefined) return <SkeletonRows rows={8} label="Loading rows" />;
   if (rows.data.total === 0) return <EmptyState compact title="The file has no rows" />;
-  const parts = Object.entries(dataset.suggestedMapping);
   return (
     <>
       <Table
@@ -45,7 +46,7 @@ export function Rows({
               <>
                 {column.name}
                 <span className={styles.type}>
-                  {parts.find(([, name]) => name === column.name)?.[0] ?? column.type}
+                  {partOf(dataset, column.name) ?? column.type}
                   {column.filled < 1 && `, ${formatPercent(column.filled)} filled`}
                 </span>
               </>
@@ -57,6 +58,13 @@ export function Rows({
       <Pager page={page} size={ROW_PAGE} total={rows.data.total} onPage={onPage} />
     </>
   );
+}
+
+/** What the column is read as; the better of two answers is also what is learnt without the other. */
+function partOf({ mapping }: Dataset, name: string): string | undefined {
+  const roles = (Object.keys(mapping) as Role[]).filter((role) => mapping[role] === name);
+  const role = roles.find((each) => each !== 'completion') ?? roles[0];
+  return role && partNames[role].toLowerCase();
 }
 
 function Cell({ value }: { value: unknown }) {

@@ -9,10 +9,10 @@ import { Panel } from '../../components/Screen';
 import { Select } from '../../components/Select';
 import { EmptyState, ErrorState } from '../../components/States';
 import { Switch } from '../../components/Switch';
-import { Table } from '../../components/Table';
 import { asFailure } from '../../data/failure';
 import { useModels, useStatistics, type Dataset } from '../../data/library';
-import { kindNames, reasonNames, startFor } from './dataset-words';
+import { kindNames, startFor } from './dataset-words';
+import { LeftOutTable } from './LeftOutTable';
 import { LengthBars } from './LengthBars';
 import styles from './Statistics.module.css';
 
@@ -37,7 +37,7 @@ export function Statistics({
   const { query, share } = useStatistics({
     id: dataset.id,
     model: chosenModel?.id,
-    mapping: dataset.suggestedMapping,
+    mapping: dataset.mapping,
     algorithm: chosenAlgorithm,
     maxLength: limit ?? chosenModel?.contextLength ?? null,
     dropDuplicates,
@@ -87,7 +87,7 @@ export function Statistics({
       </div>
       {!dataset.fits.includes(kind) && (
         <p className={styles.note}>
-          With its suggested columns this data set serves{' '}
+          With its columns as they are this data set serves{' '}
           {dataset.fits.length === 0
             ? 'no algorithm'
             : `algorithms that learn from ${dataset.fits.map((each) => kindNames[each]).join(', ')}`}
@@ -129,26 +129,7 @@ export function Statistics({
           {found.left.length === 0 ? (
             <p className={styles.note}>No row is left out.</p>
           ) : (
-            <Table
-              label="Rows that are left out"
-              rows={found.left}
-              rowKey={(row) => row.reason}
-              columns={[
-                { key: 'reason', header: 'Left out', width: 160, cell: (row) => reasonNames[row.reason] },
-                {
-                  key: 'count',
-                  header: 'Rows',
-                  numeric: true,
-                  width: 80,
-                  cell: (row) => formatCount(row.count),
-                },
-                {
-                  key: 'first',
-                  header: 'The first',
-                  cell: (row) => `Line ${formatCount(row.line)}: ${row.message}`,
-                },
-              ]}
-            />
+            <LeftOutTable left={found.left} />
           )}
           {dataset.problems.count > 0 && (
             <p className={styles.note}>

@@ -8,20 +8,42 @@ import { formatBytes, formatNumber } from '../../components/format';
 import { TextInput } from '../../components/Input';
 import { Progress } from '../../components/Progress';
 import { Panel, Section } from '../../components/Screen';
-import { ErrorState } from '../../components/States';
+import { ErrorState, SkeletonRows } from '../../components/States';
 import { Segmented } from '../../components/Segmented';
 import { Select } from '../../components/Select';
 import { Status } from '../../components/Status';
 import { Table } from '../../components/Table';
 import { desktop } from '../../data/desktop';
-import { useExport, type ExportDone } from '../../data/exporting';
+import { useExport, useExportForms, type ExportDone } from '../../data/exporting';
+import { asFailure } from '../../data/failure';
 import { useModels, type Adapter } from '../../data/library';
 import styles from './ExportPanel.module.css';
-import { FORMS, kindsOf } from './forms';
+import { FORMS } from './forms';
 
+/** The forms that a checkpoint can take, once they are known. */
 export function ExportPanel({ adapter }: { adapter: Adapter }) {
+  const forms = useExportForms(adapter.run);
+  if (forms.isError) {
+    return (
+      <ErrorState
+        what="What it can be exported as cannot be told."
+        error={asFailure(forms.error)}
+        onRetry={forms.refetch}
+      />
+    );
+  }
+  if (forms.data === undefined) return <SkeletonRows rows={3} label="Looking at the checkpoint" />;
+  return <Panels adapter={adapter} forms={forms.data} />;
+}
+
+type Forms = NonNullable<ReturnType<typeof useExportForms>['data']>;
+
+function Panels({ adapter, forms }: { adapter: Adapter; forms: Forms }) {
   const [path, setPath] = useState('');
-  const [kind, setKind] = useState<ExportKind>('adapter');
+  const refused = forms.filter((form) => form.refused !== null);
+  const [kind, setKind] = useState<ExportKind>(
+    (forms.find((form) => form.refused === null) ?? forms[0]!).kind,
+  );
   const [type, setType] = useState<string>();
   const words = FORMS[kind];
   const chosen = type ?? words.types[0]?.value ?? '';
@@ -40,10 +62,11 @@ export function ExportPanel({ adapter }: { adapter: Adapter }) {
         <Segmented
           label="Form"
           value={kind}
-          options={kindsOf(adapter.scalarHead).map((value) => ({
-            value,
-            label: FORMS[value].label,
-            title: FORMS[value].help,
+          options={forms.map((form) => ({
+            value: form.kind,
+            label: FORMS[form.kind].label,
+            title: form.refused?.message ?? FORMS[form.kind].help,
+            disabled: form.refused !== null,
           }))}
           onChange={(next) => {
             setKind(next);
@@ -52,6 +75,15 @@ export function ExportPanel({ adapter }: { adapter: Adapter }) {
           }}
         />
         <p className={styles.help}>{words.help}</p>
+        {refused.length > 0 && (
+          <ul className={styles.refused} aria-label="Forms that it cannot take">
+            {refused.map((form) => (
+              <li key={form.kind}>
+                <b>Not as {FORMS[form.kind].label}:</b> {form.refused!.message} {form.refused!.hint}
+              </li>
+            ))}
+          </ul>
+        )}
         {words.types.length > 0 && (
           <div className={styles.type}>
             <Field label="Numbers">

@@ -30,12 +30,12 @@ export function ExportScreen({ search }: { search: ExportSearch }) {
     >
       {adapters.isError && adapters.data === undefined ? (
         <ErrorState
-          what="The adapters cannot be listed."
+          what="The checkpoints cannot be listed."
           error={asFailure(adapters.error)}
           onRetry={adapters.refetch}
         />
       ) : adapters.data === undefined ? (
-        <SkeletonRows rows={3} label="Loading adapters" />
+        <SkeletonRows rows={3} label="Loading checkpoints" />
       ) : adapters.data.length === 0 ? (
         <EmptyState
           picture={<ListPicture />}
@@ -46,8 +46,7 @@ export function ExportScreen({ search }: { search: ExportSearch }) {
             </Link>
           }
         >
-          A run saves an adapter at its first checkpoint. It can be exported from then on, also while the run
-          goes on.
+          A run can be exported from its first checkpoint on, also while it goes on.
         </EmptyState>
       ) : (
         <Chooser adapters={adapters.data} search={search} />

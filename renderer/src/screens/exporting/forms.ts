@@ -8,8 +8,6 @@ interface FormWords {
   /** How the numbers are kept; the first is chosen. */
   types: readonly { value: string; label: string; note: string }[];
   form(type: string): ExportForm;
-  /** Whether a reward model, which has a head of its own, can be written so. */
-  holdsScores: boolean;
   /** How it is loaded. */
   snippet(where: { path: string; base: string; type: string; scalarHead: boolean }): {
     title: string;
@@ -30,7 +28,6 @@ export const FORMS: Record<ExportKind, FormWords> = {
     action: 'Export adapter',
     types: [],
     form: () => ({ kind: 'adapter' }),
-    holdsScores: true,
     snippet: ({ path, base, scalarHead }) => ({
       title: 'Load it with PEFT',
       language: 'Python',
@@ -45,7 +42,7 @@ tokenizer = AutoTokenizer.from_pretrained(base)`,
   },
   merged: {
     label: 'Merged',
-    help: 'A whole model with the adapter merged into it in 32-bit, as transformers has it.',
+    help: 'A whole model in safetensors, as transformers loads it; an adapter is merged into it in 32-bit.',
     action: 'Export model',
     types: [
       { value: 'f32', label: '32-bit', note: 'exact' },
@@ -53,7 +50,6 @@ tokenizer = AutoTokenizer.from_pretrained(base)`,
       { value: 'f16', label: 'f16', note: 'half the size, rounded' },
     ],
     form: (type) => ({ kind: 'merged', dtype: type as 'f32' }),
-    holdsScores: true,
     snippet: ({ path, scalarHead }) => ({
       title: 'Load it with transformers',
       language: 'Python',
@@ -73,7 +69,6 @@ tokenizer = AutoTokenizer.from_pretrained(${quoted(path)})`,
       { value: 'f32', label: 'f32', note: 'exact' },
     ],
     form: (type) => ({ kind: 'gguf', type: type as 'f16' }),
-    holdsScores: false,
     snippet: ({ path, type }) => ({
       title: 'Run it with llama.cpp',
       language: 'Shell',
@@ -90,7 +85,6 @@ tokenizer = AutoTokenizer.from_pretrained(${quoted(path)})`,
       { value: 'bf16', label: 'bf16', note: 'not quantised' },
     ],
     form: (type) => ({ kind: 'mlx', bits: type === 'bf16' ? null : type === '8' ? 8 : 4 }),
-    holdsScores: false,
     snippet: ({ path }) => ({
       title: 'Run it with mlx-lm',
       language: 'Shell',
@@ -98,9 +92,3 @@ tokenizer = AutoTokenizer.from_pretrained(${quoted(path)})`,
     }),
   },
 };
-
-const KINDS = Object.keys(FORMS) as ExportKind[];
-
-/** The forms that can hold what a run has made. */
-export const kindsOf = (scalarHead: boolean): ExportKind[] =>
-  KINDS.filter((kind) => !scalarHead || FORMS[kind].holdsScores);

@@ -13,7 +13,7 @@ import { Table } from '../../components/Table';
 import { Time } from '../../components/Time';
 import { asFailure } from '../../data/failure';
 import { useAdapters, useModels, useRemove } from '../../data/library';
-import { modelStates } from './model-states';
+import { HOLDS, modelStates } from './model-states';
 
 export function ModelScreen({ id }: { id: string }) {
   const models = useModels();
@@ -114,17 +114,17 @@ export function ModelScreen({ id }: { id: string }) {
           </div>
         </Panel>
       </Section>
-      <Section title="Adapters trained on it">
+      <Section title="Checkpoints trained from it">
         {adapters.data === undefined ? (
           adapters.isError ? (
             <ErrorState
               compact
-              what="The adapters cannot be listed."
+              what="The checkpoints cannot be listed."
               error={asFailure(adapters.error)}
               onRetry={adapters.refetch}
             />
           ) : (
-            <SkeletonRows rows={2} label="Loading adapters" />
+            <SkeletonRows rows={2} label="Loading checkpoints" />
           )
         ) : adapters.data.length === 0 ? (
           <EmptyState compact title="None yet">
@@ -132,7 +132,7 @@ export function ModelScreen({ id }: { id: string }) {
           </EmptyState>
         ) : (
           <Table
-            label="Adapters of this model"
+            label="Checkpoints of this model"
             rows={adapters.data}
             rowKey={(adapter) => `${adapter.run}-${adapter.checkpoint}`}
             columns={[
@@ -145,6 +145,7 @@ export function ModelScreen({ id }: { id: string }) {
                   </Link>
                 ),
               },
+              { key: 'holds', header: 'Holds', cell: (adapter) => HOLDS[adapter.holds] },
               { key: 'step', header: 'Step', numeric: true, cell: (adapter) => adapter.step },
               {
                 key: 'reward',

@@ -13,7 +13,7 @@ import { Time } from '../../components/Time';
 import { asFailure } from '../../data/failure';
 import { useAdapters, useModels } from '../../data/library';
 import { AddPath } from '../AddPath';
-import { modelStates } from './model-states';
+import { HOLDS, modelStates } from './model-states';
 import styles from './ModelsScreen.module.css';
 
 export function ModelsScreen() {
@@ -106,23 +106,23 @@ export function ModelsScreen() {
           />
         )}
       </Section>
-      <Section title="Adapters" hint="Checkpoints of runs: chat with them or export them">
+      <Section title="Checkpoints" hint="What runs have learnt: chat with it or export it">
         {adapters.isError ? (
           <ErrorState
             compact
-            what="The adapters cannot be listed."
+            what="The checkpoints cannot be listed."
             error={asFailure(adapters.error)}
             onRetry={adapters.refetch}
           />
         ) : adapters.data === undefined ? (
-          <SkeletonRows rows={2} label="Loading adapters" />
+          <SkeletonRows rows={2} label="Loading checkpoints" />
         ) : adapters.data.length === 0 ? (
-          <EmptyState compact title="No adapter yet">
-            Each run saves what it learnt as an adapter beside its base model.
+          <EmptyState compact title="No checkpoint yet">
+            Each run saves what it has learnt, as an adapter beside its base model or as all parameters.
           </EmptyState>
         ) : (
           <Table
-            label="Adapters"
+            label="Checkpoints"
             rows={adapters.data}
             rowKey={(adapter) => `${adapter.run}-${adapter.checkpoint}`}
             columns={[
@@ -146,6 +146,7 @@ export function ModelsScreen() {
                 cell: (adapter) =>
                   models.data?.find((model) => model.id === adapter.model)?.name ?? adapter.model,
               },
+              { key: 'holds', header: 'Holds', width: 120, cell: (adapter) => HOLDS[adapter.holds] },
               { key: 'step', header: 'Step', numeric: true, width: 70, cell: (adapter) => adapter.step },
               {
                 key: 'reward',

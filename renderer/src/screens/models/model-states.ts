@@ -3,3 +3,6 @@ export const modelStates = {
   offline: { tone: 'warning', label: 'Offline' },
   unsupported: { tone: 'bad', label: 'Unsupported' },
 } as const;
+
+/** What a checkpoint holds. */
+export const HOLDS = { adapter: 'an adapter', model: 'all parameters' } as const;

@@ -1,10 +1,12 @@
 import { Link } from '@tanstack/react-router';
+import { partNames, partsOf } from '../../components/column-parts';
+import { ColumnSelect } from '../../components/ColumnSelect';
 import { Field } from '../../components/Field';
 import { formatCount } from '../../components/format';
 import { NumberInput } from '../../components/Input';
 import { Section } from '../../components/Screen';
 import { Select } from '../../components/Select';
-import { OWN_PART, partsOf } from './draft';
+import { OWN_PART } from './draft';
 import { fieldProps, type PartProps } from './problems';
 import styles from './DataPart.module.css';
 
@@ -53,23 +55,16 @@ export function DataPart({ draft, set, resolved, library, problemAt }: PartProps
       </Field>
       {dataset !== undefined && (
         <div className={styles.mapping} role="group" aria-label="Columns">
-          {partsOf(resolved.algorithm).map(({ part, label }) => (
-            <Field key={part} label={label} {...fieldProps(problemAt, `data.mapping.${part}`)}>
+          {partsOf[resolved.algorithm?.data ?? 'examples'].map((part) => (
+            <Field key={part} label={partNames[part]} {...fieldProps(problemAt, `data.mapping.${part}`)}>
               {(ids) => (
-                <Select
+                <ColumnSelect
                   {...ids}
-                  value={mapping[part] ?? none}
-                  options={[
-                    { value: none, label: 'None' },
-                    ...dataset.columns.map((column) => ({
-                      value: column.name,
-                      label: column.name,
-                      note: column.sample.slice(0, 60),
-                    })),
-                  ]}
+                  column={mapping[part]}
+                  columns={dataset.columns}
                   onChange={(column) => {
                     const { [part]: _old, ...rest } = mapping;
-                    set({ mapping: column === none ? rest : { ...rest, [part]: column } });
+                    set({ mapping: column === undefined ? rest : { ...rest, [part]: column } });
                   }}
                 />
               )}

@@ -6,35 +6,21 @@ import { ErrorState, SkeletonRows } from '../../components/States';
 import { useStored } from '../../data/draft';
 import { asFailure, fieldOf } from '../../data/failure';
 import { useDatasets, useModels, useRewards } from '../../data/library';
-import { offered, useAlgorithms } from '../../data/algorithms';
-import { useEstimate, useRun, useStartRun } from '../../data/runs';
+import { offered, useAlgorithms, type OwnAlgorithm } from '../../data/algorithms';
+import { useEstimate, useStartRun } from '../../data/runs';
 import { AlgorithmPart } from './AlgorithmPart';
 import { DataPart } from './DataPart';
-import {
-  Draft,
-  emptyDraft,
-  fromConfig,
-  noReward,
-  resolve,
-  toConfig,
-  type Library,
-  type Resolved,
-} from './draft';
+import { Draft, emptyDraft, resolve, toConfig, withRecorded, type Library, type Resolved } from './draft';
 import { ModelPart } from './ModelPart';
 import { NamePart } from './NamePart';
 import type { Problem } from './problems';
+import { RecordedAlgorithm } from './RecordedAlgorithm';
 import { RewardPart } from './RewardPart';
 import { RolePart } from './RolePart';
 import { SettingsPart } from './SettingsPart';
 import { Summary } from './Summary';
+import { useApplySearch, type NewRunSearch } from './use-apply-search';
 import styles from './NewRunScreen.module.css';
-
-export interface NewRunSearch {
-  model?: string | undefined;
-  dataset?: string | undefined;
-  reward?: string | undefined;
-  from?: string | undefined;
-}
 
 export function NewRunScreen({ search }: { search: NewRunSearch }) {
   const models = useModels();
@@ -78,18 +64,31 @@ export function NewRunScreen({ search }: { search: NewRunSearch }) {
         rewards: rewards.data,
         algorithms: offered(algorithms.data),
       }}
+      own={algorithms.data}
       search={search}
     />
   );
 }
 
-function Form({ library, search }: { library: Library; search: NewRunSearch }) {
+function Form({
+  library: saved,
+  own,
+  search,
+}: {
+  library: Library;
+  own: readonly OwnAlgorithm[];
+  search: NewRunSearch;
+}) {
   const navigate = useNavigate();
   const [draft, setDraft, forget] = useStored<Draft>('atelier.draft', emptyDraft, (value) => {
     const parsed = Draft.safeParse(value);
     return parsed.success ? parsed.data : null;
   });
-  useApplySearch(search, draft, setDraft, () => void navigate({ to: '/new', replace: true }));
+  const library = useMemo(
+    () => ({ ...saved, algorithms: withRecorded(saved.algorithms, draft.recorded) }),
+    [saved, draft.recorded],
+  );
+  useApplySearch(search, draft, saved, setDraft, () => void navigate({ to: '/new', replace: true }));
 
   const resolved = useMemo(() => resolve(draft, library), [draft, library]);
   const config = useMemo(() => toConfig(draft, resolved), [draft, resolved]);
@@ -132,6 +131,7 @@ function Form({ library, search }: { library: Library; search: NewRunSearch }) {
         <div className={styles.inner}>
           <ModelPart {...part} />
           <AlgorithmPart {...part} />
+          <RecordedAlgorithm draft={draft} set={set} own={own} />
           <DataPart {...part} />
           <RewardPart {...part} />
           <RolePart {...part} />
@@ -157,35 +157,6 @@ function Form({ library, search }: { library: Library; search: NewRunSearch }) {
       />
     </Screen>
   );
-}
-
-/** Choices that came with the address go into the draft once. */
-function useApplySearch(
-  search: NewRunSearch,
-  draft: Draft,
-  setDraft: (draft: Draft) => void,
-  done: () => void,
-) {
-  const source = useRun(search.from ?? '');
-  const config = search.from === undefined ? undefined : source.data?.config;
-  useEffect(() => {
-    if (search.from !== undefined) {
-      if (config === undefined) return;
-      setDraft(fromConfig(config));
-    } else if (search.model !== undefined || search.dataset !== undefined || search.reward !== undefined) {
-      setDraft({
-        ...draft,
-        ...(search.model === undefined ? {} : { model: search.model }),
-        ...(search.dataset === undefined
-          ? {}
-          : { dataset: search.dataset, mapping: null, heldOut: undefined, rewards: null }),
-        ...(search.reward === undefined ? {} : { rewards: [{ ...noReward, id: search.reward }] }),
-      });
-    } else return;
-    done();
-    // applied once for each address
-    // eslint-disable-next-line react-hooks/exhaustive-deps
-  }, [search, config]);
 }
 
 /** The value once it has not changed for a moment, so that typing does not ask at every key. */

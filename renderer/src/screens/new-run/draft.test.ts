@@ -1,8 +1,9 @@
 import { expect, test } from 'vitest';
 import { aboutOf, algorithmByKey, ALGORITHMS, fields } from '../../../../shared/algorithms';
+import type { AlgorithmInfo } from '../../../../shared/contract/algorithms';
 import { RunConfig } from '../../../../shared/contract/runs';
 import { datasetsSample, modelsSample } from './testing/library';
-import { Draft, emptyDraft, fromConfig, resolve, suggested, toConfig } from './draft';
+import { Draft, emptyDraft, fromConfig, resolve, suggested, toConfig, withRecorded } from './draft';
 
 const library = {
   models: modelsSample,
@@ -64,6 +65,30 @@ test('what is suggested fits the model', () => {
   expect(suggested(about('sft'), model(512))).toMatchObject({ maxTokens: 512 });
   expect(suggested(about('grpo'), model(40_960))).toEqual(suggested(about('grpo'), undefined));
   expect(suggested(about('grpo'), model(null))).toEqual(suggested(about('grpo'), undefined));
+});
+
+test('a run of an algorithm of one’s own is repeated with the text that it recorded', () => {
+  const own = { ...about('grpo'), key: 'mine', label: 'Mine', source: 'user' as const };
+  const draft = emptyDraft();
+  const config = {
+    ...toConfig(draft, resolve(draft, library))!,
+    algorithm: 'mine',
+    algorithmCode: 'as it was',
+  };
+  const again = fromConfig(config, own as AlgorithmInfo);
+  const later = { ...library, algorithms: [...library.algorithms, { ...own, help: 'as it is now' }] };
+  const offered = { ...later, algorithms: withRecorded(later.algorithms, again.recorded) };
+  expect(offered.algorithms.filter(({ key }) => key === 'mine')).toEqual([own]);
+  expect(toConfig(again, resolve(again, offered))).toMatchObject({
+    algorithm: 'mine',
+    algorithmCode: 'as it was',
+  });
+  // another algorithm has no such text, nor has the saved one once it is wanted
+  const other = { ...again, algorithm: 'grpo' };
+  expect(toConfig(other, resolve(other, offered))!.algorithmCode).toBeNull();
+  const saved = { ...again, recorded: null };
+  expect(toConfig(saved, resolve(saved, later))!.algorithmCode).toBeNull();
+  expect(Draft.parse(JSON.parse(JSON.stringify(again)))).toEqual(again);
 });
 
 test('a draft survives being stored, and repeats a run', () => {

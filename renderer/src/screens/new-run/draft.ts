@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { About, DataKind } from '../../../../shared/algorithms';
+import { AlgorithmInfo } from '../../../../shared/contract/algorithms';
 import { Mapping as Columns } from '../../../../shared/contract/datasets';
 import { RewardParams } from '../../../../shared/contract/rewards';
 import type { RunConfigInput } from '../../../../shared/contract/runs';
@@ -21,10 +22,16 @@ export const OWN_PART = '\u0000part';
 const Role = z.object({ model: z.string(), run: z.string().nullable() });
 export type Role = z.infer<typeof Role>;
 
+/** An algorithm of one's own as a run recorded it: what is saved under its key may have changed since, or be gone. */
+const Recorded = z.object({ code: z.string(), info: AlgorithmInfo });
+export type Recorded = z.infer<typeof Recorded>;
+
 /** The form's value. Settings are kept for each algorithm, so that trying another one loses nothing. */
 export const Draft = z.object({
   name: z.string(),
   algorithm: z.string(),
+  /** Of the run that is repeated; its key is its own, whatever is chosen now. */
+  recorded: Recorded.nullable().default(null),
   model: z.string().nullable(),
   dataset: z.string().nullable(),
   /** null: as the data set suggests. */
@@ -48,6 +55,7 @@ export type Draft = z.infer<typeof Draft>;
 export const emptyDraft = (): Draft => ({
   name: '',
   algorithm: 'grpo',
+  recorded: null,
   model: null,
   dataset: null,
   mapping: null,
@@ -95,13 +103,13 @@ export function resolve(draft: Draft, library: Library): Resolved {
     models.find((each) => each.id === draft.model) ?? (draft.model === null ? models[0] : undefined);
   const dataset =
     datasets.find((each) => each.id === draft.dataset) ??
-    (draft.dataset === null ? (datasets.find((each) => fits(each, kind)) ?? datasets[0]) : undefined);
+    (draft.dataset === null ? (datasets.find((each) => madeFor(each, kind)) ?? datasets[0]) : undefined);
   const chosen = draft.rewards ?? [{ ...noReward, id: dataset?.suggestedReward ?? null }];
   return {
     algorithm,
     model,
     dataset,
-    mapping: draft.mapping ?? dataset?.suggestedMapping ?? {},
+    mapping: draft.mapping ?? dataset?.mapping ?? {},
     rewards: chosen.map((each) => ({
       ...each,
       reward: library.rewards.find((reward) => reward.id === each.id),
@@ -130,6 +138,7 @@ export function toConfig(draft: Draft, resolved: Resolved): RunConfigInput | nul
     format: 2,
     name: resolved.name,
     algorithm: draft.algorithm,
+    algorithmCode: draft.recorded?.info.key === draft.algorithm ? draft.recorded.code : null,
     model: model.id,
     data: {
       dataset: dataset.id,
@@ -178,12 +187,14 @@ export function suggested(algorithm: About | undefined, model: Model | undefined
   return { ...Object.fromEntries(values), ...demoParams(model?.id, algorithm.key) };
 }
 
-/** A draft that repeats a run's choices. */
-export function fromConfig(config: RunConfigInput): Draft {
+/** A draft that repeats a run's choices; `own`: what its algorithm is, where it is none of the app. */
+export function fromConfig(config: RunConfigInput, own: AlgorithmInfo | null = null): Draft {
+  const code = config.algorithmCode ?? null;
   return {
     ...emptyDraft(),
     name: `${config.name.slice(0, 100)}, again`,
     algorithm: config.algorithm,
+    recorded: own && code !== null ? { code, info: { ...own, key: config.algorithm } } : null,
     model: config.model,
     dataset: config.data.dataset,
     mapping: config.data.mapping ?? null,
@@ -214,39 +225,19 @@ export const canLearn = ({ scalarHead }: Model, algorithm: About | undefined): b
   !scalarHead || algorithm?.scalarHead === true;
 
 /** Whether a data set is made for what an algorithm learns from. */
-function fits({ type, suggestedReward }: Dataset, kind: DataKind): boolean {
+export function madeFor({ type, suggestedReward }: Dataset, kind: DataKind): boolean {
   if (kind === 'rollouts') return suggestedReward !== null;
   if (kind === 'pairs') return type === 'preference';
   if (kind === 'rated') return type === 'unpaired-preference';
   return ['messages', 'sharegpt', 'prompt-completion', 'alpaca', 'text'].includes(type);
 }
 
-type Part = { part: keyof Mapping; label: string };
-
-const prompt: Part = { part: 'prompt', label: 'Prompt' };
-const input: Part = { part: 'input', label: 'Input' };
-const completion: Part = { part: 'completion', label: 'Completion' };
-const conversation: Part[] = [
-  { part: 'messages', label: 'Messages' },
-  { part: 'system', label: 'System' },
-];
-
-const PARTS: Record<DataKind, readonly Part[]> = {
-  rollouts: [prompt, input, { part: 'answer', label: 'Answer' }, ...conversation],
-  examples: [prompt, input, completion, ...conversation],
-  pairs: [
-    prompt,
-    input,
-    { part: 'chosen', label: 'Better answer' },
-    { part: 'rejected', label: 'Worse answer' },
-    { part: 'system', label: 'System' },
-  ],
-  rated: [prompt, input, completion, { part: 'label', label: 'Good or bad' }, ...conversation],
-};
-
-/** Parts of a row that an algorithm reads. */
-export const partsOf = (algorithm: About | undefined): readonly Part[] =>
-  PARTS[algorithm?.data ?? 'examples'];
+/** The algorithms of a library, with one that a run recorded in the place of what is saved under its key. */
+export function withRecorded(algorithms: readonly About[], recorded: Recorded | null): readonly About[] {
+  if (recorded === null) return algorithms;
+  const others = algorithms.filter(({ key }) => key !== recorded.info.key);
+  return [...others, recorded.info as About];
+}
 
 /** The algorithms by what they learn from, as they are offered. */
 export const learnsFrom = (algorithms: readonly About[]) =>

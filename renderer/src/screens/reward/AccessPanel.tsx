@@ -1,4 +1,5 @@
 import { useState } from 'react';
+import { openTo } from '../../../../shared/contract/rewards';
 import { Button } from '../../components/Button';
 import { Field } from '../../components/Field';
 import { TextInput } from '../../components/Input';
@@ -6,13 +7,6 @@ import { Notice } from '../../components/Notice';
 import { asFailure } from '../../data/failure';
 import { useAccess, type RewardText } from '../../data/reward-test';
 import styles from './AccessPanel.module.css';
-
-const OPEN: Record<string, string> = {
-  network: 'the network',
-  files: 'your files',
-  writing: 'changing your files',
-  processes: 'other programs',
-};
 
 /** What the reward may reach, and the consent that it needs. Nothing for code in the sandbox. */
 export function AccessPanel({ reward }: { reward: RewardText }) {
@@ -50,7 +44,7 @@ export function AccessPanel({ reward }: { reward: RewardText }) {
       </div>
     );
   }
-  const { python, confined, closed, reasons } = found.state;
+  const { python, confined, reasons } = found.state;
   if (python === null) {
     return (
       <div className={styles.panel}>
@@ -60,7 +54,6 @@ export function AccessPanel({ reward }: { reward: RewardText }) {
       </div>
     );
   }
-  const open = Object.entries(OPEN).flatMap(([name, words]) => (closed.includes(name) ? [] : [words]));
   return (
     <div className={styles.panel}>
       <div className={styles.row}>
@@ -68,7 +61,7 @@ export function AccessPanel({ reward }: { reward: RewardText }) {
           Python {python.version}, <code>{python.path}</code>.{' '}
           {confined
             ? 'It runs alone: no network, no files but its own and Python’s, no other programs.'
-            : `It cannot be confined here: ${open.join(', ')} would be within its reach${reasons.length === 0 ? '' : ` (${reasons.join('; ')})`}. Allow only code that you wrote or know; a change asks anew.`}
+            : `It cannot be confined here: ${openTo(found.state)} would be within its reach${reasons.length === 0 ? '' : ` (${reasons.join('; ')})`}. Allow only code that you wrote or know; a change asks anew.`}
         </p>
         {!confined && consent}
       </div>

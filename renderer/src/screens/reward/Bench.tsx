@@ -73,7 +73,7 @@ export function Bench({
       return undefined;
     const timer = setTimeout(() => {
       scored.current = identity;
-      void rescore(JSON.parse(identity) as typeof scorable, data.id, data.suggestedMapping);
+      void rescore(JSON.parse(identity) as typeof scorable, data.id, data.mapping);
     }, 500);
     return () => clearTimeout(timer);
   }, [identity, valid, state.running, state.samples.length, data, rescore]);
@@ -85,7 +85,7 @@ export function Bench({
       ...scorable,
       model: modelId,
       dataset: data.id,
-      mapping: data.suggestedMapping,
+      mapping: data.mapping,
       prompts,
       samples,
     });

@@ -31,7 +31,8 @@ const dataset = (id: string, part: Partial<Dataset>): Dataset => ({
   bytes: 1000,
   columns: [{ name: 'prompt', type: 'string', filled: 1, sample: '1 + 1' }],
   type: 'prompt-only',
-  suggestedMapping: { prompt: 'prompt' },
+  mapping: { prompt: 'prompt' },
+  mappedBy: 'guess',
   problems: { count: 0, first: [] },
   heldOut: null,
   suggestedReward: null,
@@ -42,7 +43,8 @@ const dataset = (id: string, part: Partial<Dataset>): Dataset => ({
 export const datasetsSample: Dataset[] = [
   dataset('answers', {
     type: 'prompt-completion',
-    suggestedMapping: { prompt: 'prompt', completion: 'answer' },
+    mapping: { prompt: 'prompt', completion: 'answer' },
+    mappedBy: 'guess',
   }),
   dataset('sums', { heldOut: 'sums-held-out', suggestedReward: 'right-sum' }),
   dataset('sums-held-out', {}),

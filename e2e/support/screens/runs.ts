@@ -1,156 +1,8 @@
-import { expect, type Page } from '@playwright/test';
-import type { Scenario } from './fixture/handlers';
+import { expect } from '@playwright/test';
+import { broken, type ScreenCase } from './case';
 
-export interface ScreenCase {
-  name: string;
-  path: string;
-  /** Text that shows once the screen is there, by state; a state without one is not visited. */
-  shows: Partial<Record<Scenario, string | RegExp>>;
-  /** What to do before looking, in the full state. */
-  act?: (page: Page) => Promise<void>;
-}
-
-const broken = 'ENOSPC: no space left on device';
-
-/** Every screen, and every state of it that looks different. */
-export const screens: readonly ScreenCase[] = [
-  { name: 'home', path: '/', shows: { full: 'Sampling 64 answers', empty: 'Run the demo', error: broken } },
-  {
-    name: 'models',
-    path: '/models',
-    shows: { full: 'SmolLM2 135M Instruct', empty: 'No model yet', error: broken },
-  },
-  {
-    name: 'models, adding one',
-    path: '/models',
-    shows: { full: 'mamba-370m' },
-    act: async (page) => {
-      await page.getByRole('button', { name: 'Add folder or GGUF…' }).click();
-      await page.getByRole('button', { name: 'Add Qwen3-0.6B' }).click();
-      await expect(page.getByText('It was not added.')).toBeVisible();
-    },
-  },
-  {
-    name: 'model',
-    path: '/models/abacus',
-    shows: { full: 'Adapters trained on it', empty: 'There is no such model', error: broken },
-  },
-  {
-    name: 'data',
-    path: '/data',
-    shows: { full: 'support-mails.jsonl', empty: 'No data yet', error: broken },
-  },
-  {
-    name: 'data set rows',
-    path: '/data/support-mails',
-    shows: { full: 'How do I reset my password?', empty: 'There is no such data set', error: broken },
-  },
-  {
-    name: 'data as the model sees it',
-    path: '/data/sums?tab=model&algorithm=sft',
-    shows: { full: '12 trained on' },
-  },
-  {
-    name: 'data statistics',
-    path: '/data/support-mails?tab=statistics',
-    shows: { full: 'Without a value' },
-  },
-  {
-    name: 'data from the Hub',
-    path: '/data',
-    shows: { full: 'support-mails.jsonl' },
-    act: async (page) => {
-      await page.getByRole('button', { name: 'From the Hub…' }).click();
-      await page.getByLabel('Repository').fill('openai/gsm8k');
-      await page.getByRole('button', { name: 'Look up' }).click();
-      await expect(page.getByRole('button', { name: 'Fetch socratic, test' })).toBeVisible();
-    },
-  },
-  {
-    name: 'data problems',
-    path: '/data/support-mails?tab=problems',
-    shows: { full: '36 rows cannot be read' },
-  },
-  {
-    name: 'data, adding a file',
-    path: '/data',
-    shows: { full: 'support-mails.jsonl' },
-    act: async (page) => {
-      await page.getByRole('button', { name: 'Add file or folder…' }).click();
-      await expect(page.getByRole('button', { name: 'Add mails.jsonl' })).toBeVisible();
-    },
-  },
-  {
-    name: 'rewards',
-    path: '/rewards',
-    shows: { full: 'Right and short', empty: 'No reward yet', error: broken },
-  },
-  {
-    name: 'reward, tested',
-    path: '/rewards/right-sum',
-    shows: { full: 'No problems', empty: 'There is no such reward', error: broken },
-    act: async (page) => {
-      await page.getByRole('button', { name: 'Test on real samples' }).click();
-      await expect(page.getByText('1 of 16 answers got no reward')).toBeVisible();
-    },
-  },
-  { name: 'new reward', path: '/rewards/new', shows: { full: 'No problems', empty: 'No problems' } },
-  {
-    name: 'new reward, in Python',
-    path: '/rewards/new',
-    shows: { full: 'No problems' },
-    act: async (page) => {
-      await page.getByRole('radio', { name: 'Python' }).click();
-      await expect(page.getByText('It runs alone')).toBeVisible();
-    },
-  },
-  {
-    name: 'new reward, by a judge',
-    path: '/rewards/new',
-    shows: { full: 'No problems' },
-    act: async (page) => {
-      await page.getByRole('radio', { name: 'Judge' }).click();
-      await expect(page.getByRole('button', { name: 'Allow' })).toBeVisible();
-      await page.getByLabel('Key, where the address wants one').fill('a key');
-    },
-  },
-  {
-    name: 'new reward, naming it',
-    path: '/rewards/new',
-    shows: { full: 'No problems' },
-    act: async (page) => {
-      await page.getByRole('button', { name: 'Save…' }).click();
-      await expect(page.getByRole('dialog')).toBeVisible();
-    },
-  },
-  {
-    name: 'algorithms',
-    path: '/algorithms',
-    shows: { full: 'GRPO with a floor', empty: 'None yet', error: broken },
-  },
-  {
-    name: 'algorithm of the app',
-    path: '/algorithms/grpo',
-    shows: { full: 'Copy and edit', error: broken },
-  },
-  {
-    name: 'algorithm of one’s own',
-    path: '/algorithms/grpo-with-a-floor',
-    shows: { full: 'Ready to run', empty: 'There is no such algorithm', error: broken },
-  },
-  {
-    name: 'algorithm with a mistake',
-    path: '/algorithms/grpo-with-a-floor',
-    shows: { full: 'Ready to run' },
-    act: async (page) => {
-      await page.getByRole('textbox', { name: 'Code of the algorithm' }).click();
-      await page.keyboard.press('ControlOrMeta+a');
-      await page.keyboard.insertText('export const lenght = 1;');
-      await expect(page.getByText('1 problem')).toBeVisible();
-      await expect(page.getByRole('button', { name: 'Discard changes' })).toBeVisible();
-    },
-  },
-  { name: 'new algorithm', path: '/algorithms/new?from=ppo', shows: { full: 'Ready to run' } },
+/** From a new run to what is made of it. */
+export const runScreens: readonly ScreenCase[] = [
   {
     name: 'new run',
     path: '/new',
@@ -314,6 +166,19 @@ export const screens: readonly ScreenCase[] = [
     },
   },
   {
+    name: 'export of all parameters',
+    path: '/export?run=support-sft',
+    shows: { full: 'there is no adapter' },
+    act: async (page) => {
+      await expect(page.getByRole('radio', { name: 'PEFT adapter' })).toBeDisabled();
+      await expect(page.getByRole('radio', { name: 'Merged' })).toBeChecked();
+      // the arrow keys pass over what cannot be chosen
+      await page.getByRole('radio', { name: 'Merged' }).press('ArrowRight');
+      await expect(page.getByRole('radio', { name: 'MLX' })).toBeFocused();
+      await expect(page.getByRole('button', { name: 'Export for MLX' })).toBeEnabled();
+    },
+  },
+  {
     name: 'export of a whole model',
     path: '/export',
     shows: { full: 'Exported before' },
@@ -323,24 +188,4 @@ export const screens: readonly ScreenCase[] = [
       await expect(page.getByRole('option', { name: /q8_0/ })).toBeVisible();
     },
   },
-  {
-    name: 'settings',
-    path: '/settings',
-    shows: { full: 'MLX 0.32.4', empty: 'MLX 0.32.4', error: broken },
-    act: async (page) => {
-      await page.getByRole('button', { name: 'Collect' }).click();
-      await expect(page.getByText('checks: engine ok')).toBeVisible();
-    },
-  },
-  {
-    name: 'palette',
-    path: '/',
-    shows: { full: 'Sampling 64 answers' },
-    act: async (page) => {
-      await page.keyboard.press('Control+k');
-      await page.getByRole('combobox').fill('temp');
-      await expect(page.getByRole('option', { name: /Temperature.*GRPO/ })).toBeVisible();
-    },
-  },
-  { name: 'nowhere', path: '/nowhere', shows: { full: 'This address leads nowhere' } },
 ];
