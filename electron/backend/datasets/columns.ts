@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import type { Column } from '../../../shared/contract/datasets';
+import { ratingOf } from './rating';
 
 type Described = z.infer<typeof Column>;
 type Kind = Exclude<Described['type'], 'mixed' | 'null'>;
@@ -9,7 +10,6 @@ export const maxColumns = 200;
 /** A file whose every row has names of its own must not fill the memory. */
 const maxNames = 10_000;
 const sampleLength = 200;
-const ratings = new Set<unknown>([true, false, 0, 1, '0', '1', 'true', 'false']);
 
 interface Counted {
   kinds: Set<Kind>;
@@ -47,7 +47,7 @@ export class ColumnCounter {
         const found = turnsOf(value);
         column.turns = column.turns === undefined || column.turns === found ? found : null;
       }
-      column.rates &&= ratings.has(typeof value === 'string' ? value.trim().toLowerCase() : value);
+      column.rates &&= ratingOf(value) !== null;
     }
   }
 

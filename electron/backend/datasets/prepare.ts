@@ -31,6 +31,12 @@ export interface PrepareOptions {
 const makers: { [K in DataKind]: (row: DataRow, options: PrepareOptions) => Promise<RowOf[K]> } = {
   async rollouts({ line, row }, { text, mapping }) {
     const messages = promptMessages(row, mapping);
+    if (text.form === 'chat' && messages.at(-1)?.role === 'assistant') {
+      throw dropped(
+        'other',
+        'The prompt ends with an answer that has begun: going on with one is not supported',
+      );
+    }
     const { ids } = await text.prompt(messages);
     return { line, text: askedText(messages), ids, answer: answerOf(row, mapping), messages, row };
   },

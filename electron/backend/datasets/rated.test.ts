@@ -115,17 +115,20 @@ test('of a longer conversation only the last answer is compared', async () => {
 
 test('a rated row is good or bad, and what is neither is left out by line', async () => {
   const text = await tinyText('qwen2_5');
-  const rows = [true, 0, 'False', 'maybe', null].map((label) => ({ prompt: 'Hi', completion: 'Yo', label }));
+  const labels = [true, 0, 'False', '1', ' 0', 'maybe', null];
+  const rows = labels.map((label) => ({ prompt: 'Hi', completion: 'Yo', label }));
   const mapping = { prompt: 'prompt', completion: 'completion', label: 'label' };
   const found = await prepared('rated', lines(rows), { text, mapping });
   expect(found.rows.map(({ line, good }) => [line, good])).toEqual([
     [1, true],
     [2, false],
     [3, false],
+    [4, true],
+    [5, false],
   ]);
   expect(found.problems).toMatchObject([
-    { line: 4, message: '"label" is neither true nor false' },
-    { line: 5, message: '"label" is neither true nor false' },
+    { line: 6, message: '"label" is neither true nor false' },
+    { line: 7, message: '"label" is neither true nor false' },
   ]);
 });
 

@@ -1,6 +1,7 @@
 import type { DropReason, Mapping } from '../../../shared/contract/datasets';
 import { AtelierError } from '../../../shared/rpc/errors';
 import type { ChatMessage, TextExample } from '../text';
+import { ratingOf } from './rating';
 
 type Row = Record<string, unknown>;
 
@@ -26,7 +27,9 @@ export function askedText(messages: readonly ChatMessage[]): string {
 /** What is learnt from the row. */
 export function trainingExample(row: Row, mapping: Mapping): TextExample {
   if (mapping.messages) {
-    return { kind: 'messages', messages: withSystem(messages(row, mapping.messages), row, mapping) };
+    const all = messages(row, mapping.messages);
+    requireLearnt(all, mapping.messages);
+    return { kind: 'messages', messages: withSystem(all, row, mapping) };
   }
   if (!mapping.prompt) return { kind: 'text', text: text(row, mapping.completion!) };
   return ratedExample(row, mapping);
@@ -66,16 +69,8 @@ export function pairExamples(row: Row, mapping: Mapping): { chosen: TextExample;
 
 /** Whether the row's answer is good. */
 export function isGood(row: Row, mapping: Mapping): boolean {
-  const value = row[mapping.label!];
-  const found = new Map<unknown, boolean>([
-    [true, true],
-    [false, false],
-    [1, true],
-    [0, false],
-    ['true', true],
-    ['false', false],
-  ]).get(typeof value === 'string' ? value.trim().toLowerCase() : value);
-  if (found === undefined) throw invalid(`"${mapping.label}" is neither true nor false`);
+  const found = ratingOf(row[mapping.label!]);
+  if (found === null) throw invalid(`"${mapping.label}" is neither true nor false`);
   return found;
 }
 
@@ -171,11 +166,38 @@ function messages(row: Row, column: string): ChatMessage[] {
     const { role, content, from, value: said, ...rest } = (entry ?? {}) as Row;
     const who = typeof role === 'string' ? role : from;
     const what = content === undefined ? said : content;
+    const place = `message ${index + 1} of "${column}"`;
     if (typeof who !== 'string' || !(typeof what === 'string' || what === null || Array.isArray(what))) {
-      throw invalid(`message ${index + 1} of "${column}" needs a role and a content`);
+      throw invalid(`${place} needs a role and a content`);
     }
-    return { ...rest, role: roles[who] ?? who, content: what };
+    return {
+      ...rest,
+      role: roles[who] ?? who,
+      content: Array.isArray(what) ? textOfParts(what, place) : what,
+    };
   });
+}
+
+/** Some data mark turns that are not to be learnt (OpenAI's `weight`, `train`): all are learnt here. */
+function requireLearnt(all: readonly ChatMessage[], column: string): void {
+  for (const [index, message] of all.entries()) {
+    const mark = ['weight', 'train'].find((key) => message[key] === 0 || message[key] === false);
+    if (mark === undefined || message.role !== 'assistant') continue;
+    throw invalid(
+      `message ${index + 1} of "${column}" has ${mark} ${String(message[mark])}: no single answer can be left out of learning`,
+    );
+  }
+}
+
+/** A content in parts, which must all be text. */
+function textOfParts(parts: readonly unknown[], place: string): string {
+  const texts = parts.map((part) => {
+    if (typeof part === 'string') return part;
+    const { type = 'text', text } = (part ?? {}) as { type?: unknown; text?: unknown };
+    if (typeof text === 'string' && /text$/.test(String(type))) return text;
+    throw invalid(`${place} has a part that is no text (${String(type)}): pictures and sounds are not read`);
+  });
+  return texts.join('');
 }
 
 function invalid(message: string, reason?: DropReason): AtelierError {

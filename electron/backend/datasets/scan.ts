@@ -105,12 +105,29 @@ export class Scanner {
   }
 }
 
-export const noteOfColumns = ({ moreColumns }: Scan): string[] =>
-  moreColumns === 0
-    ? []
-    : [
-        `It has ${maxColumns + moreColumns} columns: the first ${maxColumns} are listed, and only these can be used.`,
-      ];
+/** Columns that other programs put into the prompt, and that play no part here. */
+const unread: Record<string, string> = {
+  tools: 'which functions a model may call is not written into its prompt',
+  functions: 'which functions a model may call is not written into its prompt',
+  images: 'pictures are not read',
+  image: 'pictures are not read',
+  videos: 'films are not read',
+  audio: 'sounds are not read',
+};
+
+export function noteOfColumns({ columns, moreColumns }: Pick<Scan, 'columns' | 'moreColumns'>): string[] {
+  const passedOver = columns.flatMap(({ name, type, filled }) => {
+    const why = Object.hasOwn(unread, name.toLowerCase()) ? unread[name.toLowerCase()] : undefined;
+    return why === undefined || type === 'null' || filled === 0
+      ? []
+      : [`The column "${name}" is not used: ${why}.`];
+  });
+  if (moreColumns === 0) return passedOver;
+  return [
+    ...passedOver,
+    `It has ${maxColumns + moreColumns} columns: the first ${maxColumns} are listed, and only these can be used.`,
+  ];
+}
 
 export interface DataRow {
   /** Names the row in its data set: its line, or its number; counted on from file to file. */

@@ -157,6 +157,12 @@ test('what cannot be shown as a whole is shown in part', async () => {
   expect(JSON.stringify(row).length).toBeLessThan(20_000);
 });
 
+test('columns that other programs would write into the prompt are told of', async () => {
+  const row = { messages: [{ role: 'user', content: 'a' }], tools: [{ name: 'f' }], images: null };
+  const dataset = await registry.add({ path: file('tools.jsonl', JSON.stringify(row)) });
+  expect(dataset.notes).toEqual([expect.stringMatching(/"tools" is not used: which functions/)]);
+});
+
 test('more columns than are listed are told of', async () => {
   const wide = Object.fromEntries(Array.from({ length: 312 }, (_, k) => [`c${k}`, k]));
   const dataset = await registry.add({ path: file('wide.jsonl', JSON.stringify(wide)) });

@@ -20,6 +20,18 @@ export async function inspectFolder(
       throw error;
     },
   );
+  const adapter = (await readdir(dir).catch(() => [])).includes('adapter_config.json');
+  if (adapter) {
+    throw new AtelierError(
+      'unsupported',
+      configText === null
+        ? `${basename(dir) || dir} is an adapter (adapter_config.json), not a whole model.`
+        : `${basename(dir) || dir} holds an adapter beside the model (adapter_config.json), which would not be applied.`,
+      configText === null
+        ? 'Merge it into its base once with peft: merge_and_unload().save_pretrained(folder), and choose that folder.'
+        : 'Move adapter_config.json away to use the model alone, or merge the adapter into it with peft.',
+    );
+  }
   if (configText === null) {
     throw new AtelierError(
       'invalid_file',
@@ -62,6 +74,14 @@ async function weightFiles(dir: string): Promise<string[]> {
     return [...new Set(listed as string[])].sort();
   }
   if (names.includes('model.safetensors')) return ['model.safetensors'];
+  const shard = names.find((name) => /-\d+-of-\d+\.safetensors$/.test(name));
+  if (shard) {
+    throw new AtelierError(
+      'invalid_file',
+      `${basename(dir)} has its weights in parts (${shard}), but no model.safetensors.index.json.`,
+      'Fetch that file from where the model came from.',
+    );
+  }
   const pickled = names.find((name) => /\.(bin|pt|pth|ckpt)$/.test(name));
   throw new AtelierError(
     'unsupported',

@@ -213,6 +213,75 @@ describe('a model folder', () => {
       /chat template cannot be used/,
     ],
     [
+      'templates by name, and none of them the default one',
+      async (path: string) => {
+        await rm(join(path, 'chat_template.jinja'));
+        await edit(
+          path,
+          (c) => (c['chat_template'] = [{ name: 'rag', template: 'x' }]),
+          'tokenizer_config.json',
+        );
+      },
+      /tokenizer_config\.json: none of the chat templates \(rag\) is called "default"/,
+    ],
+    [
+      'a template that is none',
+      async (path: string) => {
+        await rm(join(path, 'chat_template.jinja'));
+        await edit(path, (c) => (c['chat_template'] = 5), 'tokenizer_config.json');
+      },
+      /chat_template is no template/,
+    ],
+    [
+      'an EOS that its tokenizer lacks',
+      (path: string) => edit(path, (c) => (c['eos_token'] = '<|nothing|>'), 'tokenizer_config.json'),
+      /eos_token "<\|nothing\|>", which tokenizer\.json does not have/,
+    ],
+    [
+      'an added token that its tokenizer lacks',
+      (path: string) =>
+        edit(
+          path,
+          (c) => (c['added_tokens_decoder'] = { 440: { content: '<|new|>' } }),
+          'tokenizer_config.json',
+        ),
+      /"<\|new\|>" the id 440, and tokenizer\.json none/,
+    ],
+    [
+      'no token that ends an answer',
+      async (path: string) => {
+        await rm(join(path, 'generation_config.json'));
+        await rm(join(path, 'chat_template.jinja'));
+        await edit(path, (c) => delete c['eos_token'], 'tokenizer_config.json');
+      },
+      /No token ends an answer/,
+    ],
+    [
+      'a tokenizer that spells by chance',
+      (path: string) =>
+        edit(path, (c) => ((c['model'] as Record<string, unknown>)['dropout'] = 0.5), 'tokenizer.json'),
+      /drops merges at random/,
+    ],
+    [
+      'an adapter beside it',
+      (path: string) => writeFile(join(path, 'adapter_config.json'), '{}'),
+      /adapter beside the model \(adapter_config\.json\), which would not be applied/,
+    ],
+    [
+      'an adapter alone',
+      async (path: string) => {
+        await rm(join(path, 'config.json'));
+        await writeFile(join(path, 'adapter_config.json'), '{}');
+      },
+      /is an adapter \(adapter_config\.json\), not a whole model/,
+    ],
+    [
+      'parts without their index',
+      (path: string) =>
+        rename(join(path, 'model.safetensors'), join(path, 'model-00001-of-00002.safetensors')),
+      /model-00001-of-00002\.safetensors\), but no model\.safetensors\.index\.json/,
+    ],
+    [
       'a template that refuses a question',
       (path: string) =>
         writeFile(join(path, 'chat_template.jinja'), "{{ raise_exception('only systems speak here') }}"),

@@ -58,13 +58,31 @@ function ids(value: unknown, where: string): number[] {
   return list as number[];
 }
 
-/** tokenizer_config's chat_template is one template, or several by name. */
-function configTemplate(value: unknown): string | null {
+/** One template, or several by name, of which the one called default is used, as transformers does. */
+function configTemplate(value: unknown, where: string): string | null {
+  if (value === undefined || value === null) return null;
   if (typeof value === 'string') return value;
-  if (!Array.isArray(value)) return null;
-  const named = value as { name?: unknown; template?: unknown }[];
-  const chosen = named.find((entry) => entry.name === 'default') ?? named[0];
-  return typeof chosen?.template === 'string' ? chosen.template : null;
+  const named = Array.isArray(value)
+    ? (value as { name?: unknown; template?: unknown }[]).map(({ name, template }) => [name, template])
+    : typeof value === 'object'
+      ? Object.entries(value)
+      : [];
+  const chosen = named.find(([name]) => name === 'default')?.[1];
+  if (typeof chosen === 'string') return chosen;
+  throw new AtelierError(
+    'unsupported',
+    named.length === 0
+      ? `${where}: chat_template is no template.`
+      : `${where}: none of the chat templates (${named.map(([name]) => String(name)).join(', ')}) is called "default".`,
+    'Put the one to use into chat_template.jinja, in the same folder.',
+  );
+}
+
+/** Ids that tokenizer_config.json gives to added tokens: transformers adds those that tokenizer.json lacks. */
+function addedIds(config: Json): Record<string, number> {
+  const decoder = (config['added_tokens_decoder'] ?? {}) as Json;
+  const named = Object.entries(decoder).map(([id, token]) => [tokenText(token), Number(id)] as const);
+  return Object.fromEntries(named.filter(([token]) => token !== undefined));
 }
 
 /** What transformers would read from a model folder about its text. */
@@ -94,8 +112,11 @@ export async function folderSource(dir: string): Promise<TextSource> {
   return {
     tokenizerJson,
     specialTokens: specials(config, map),
+    addedIds: addedIds(config),
     eosIds: eos ?? [],
     template:
-      jinja ?? configTemplate(templateJson['chat_template']) ?? configTemplate(config['chat_template']),
+      jinja ??
+      configTemplate(templateJson['chat_template'], 'chat_template.json') ??
+      configTemplate(config['chat_template'], 'tokenizer_config.json'),
   };
 }

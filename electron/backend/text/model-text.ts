@@ -75,6 +75,7 @@ export class ModelText {
   /** Throws where the tokenizer cannot be read, or the template does not render a user's question. */
   static async fromSource(source: TextSource, renderer?: Renderer): Promise<ModelText> {
     const tokenizer = Tokenizer.fromSource(source);
+    requireTokens(tokenizer, source);
     const template =
       source.template === null ? null : new ChatTemplate(source.template, source.specialTokens, renderer);
     if (template) await withAdvice(template.render(question, { addGenerationPrompt: true }));
@@ -84,7 +85,7 @@ export class ModelText {
     const bos = tokenizer.special('bos_token');
     const addsBos = bos !== null && (await tokenizer.encode('a', { special: true }))[0] === bos;
     const text = new ModelText(source, tokenizer, template, Int32Array.from(new Set(stops)), addsBos);
-    if (template) await withAdvice(text.prompt(question).then(requireQuestion));
+    if (template) await withAdvice(text.prompt(question));
     return text;
   }
 
@@ -97,6 +98,13 @@ export class ModelText {
         'invalid_file',
         `The tokenizer gives ${JSON.stringify(token)} the id ${id}, but the model has ${rows} tokens (0 to ${rows - 1}).`,
         hint,
+      );
+    }
+    if (this.stopIds.length === 0) {
+      throw new AtelierError(
+        'invalid_file',
+        'No token ends an answer: neither eos_token in tokenizer_config.json nor eos_token_id in generation_config.json or config.json is set.',
+        'Name it in one of them.',
       );
     }
     const stop = this.stopIds.find((stopId) => stopId >= rows);
@@ -256,7 +264,9 @@ export class ModelText {
       return { text, spans, encoded: await this.tokenizer.encodeSpans(text) };
     }
     const safe = { ...options, ...(options.tools ? { tools: this.#guard.protect(options.tools) } : {}) };
-    const { text, spans } = await this.template.render(this.#guard.protect(messages), safe);
+    const guarded = this.#guard.protect(messages);
+    const { text, spans } = await this.template.render(guarded, safe);
+    requireWritten(guarded, text);
     const encoded = await this.#guard.encode(text);
     const bos = this.tokenizer.special('bos_token');
     if (bos !== null && encoded.ids[0] === bos && encoded.ids[1] === bos) {
@@ -296,17 +306,47 @@ export class ModelText {
   }
 }
 
+/**
+ * A template that does not know a role leaves its message out. Those of the system and of the assistant may be written
+ * otherwise than they are: flags and thoughts are taken out.
+ */
+function requireWritten(messages: readonly ChatMessage[], rendered: string): void {
+  for (const [index, { role, content }] of messages.entries()) {
+    if (role === 'system' || role === 'assistant' || typeof content !== 'string') continue;
+    const said = content.trim();
+    // some write what a tool says as JSON
+    if (rendered.includes(said) || rendered.includes(JSON.stringify(said).slice(1, -1))) continue;
+    throw new AtelierError(
+      'template_failed',
+      `The chat template cannot be used here: it does not write what the ${role} says (message ${index + 1}).`,
+    );
+  }
+}
+
+/** Tokens that tokenizer.json lacks are made by transformers, beyond the rows of the embedding. */
+function requireTokens(tokenizer: Tokenizer, { specialTokens, addedIds = {} }: TextSource): void {
+  const refuse = (what: string) =>
+    new AtelierError(
+      'invalid_file',
+      `tokenizer_config.json ${what}.`,
+      'Save it again with transformers: AutoTokenizer.from_pretrained(folder).save_pretrained(folder).',
+    );
+  for (const role of ['bos_token', 'eos_token']) {
+    const token = specialTokens[role];
+    if (token !== undefined && tokenizer.id(token) === null)
+      throw refuse(`names the ${role} ${JSON.stringify(token)}, which tokenizer.json does not have`);
+  }
+  for (const [token, id] of Object.entries(addedIds)) {
+    const found = tokenizer.id(token);
+    if (found !== id)
+      throw refuse(
+        `gives ${JSON.stringify(token)} the id ${id}, and tokenizer.json ${found === null ? 'none' : found}`,
+      );
+  }
+}
+
 /** What every template must render: a run's prompts are no other. */
 const question: ChatMessage[] = [{ role: 'user', content: 'Hello?' }];
-
-/** A template that leaves the messages out would train and chat on something else. */
-function requireQuestion({ text }: EncodedPrompt): void {
-  if (text.includes(question[0]!.content as string)) return;
-  throw new AtelierError(
-    'template_failed',
-    'The chat template cannot be used here: it does not write what the user says.',
-  );
-}
 
 async function withAdvice(rendered: Promise<unknown>): Promise<void> {
   try {

@@ -7,6 +7,8 @@ export interface TextSource {
   tokenizerJson: string;
   /** Special tokens by role as the template knows them: bos_token, eos_token ... */
   specialTokens: Record<string, string>;
+  /** Ids of added tokens as another file than tokenizer.json has them; they must be the same. */
+  addedIds?: Record<string, number>;
   /** Ids that end a generation, from generation_config and config. */
   eosIds: number[];
   template: string | null;
@@ -48,7 +50,12 @@ export class Tokenizer {
       // Some files keep the padding and truncation of the last training run: they are not the tokenizer's.
       native.disablePadding();
       native.disableTruncation();
-      const file = JSON.parse(source.tokenizerJson) as { added_tokens?: AddedToken[] };
+      const file = JSON.parse(source.tokenizerJson) as {
+        added_tokens?: AddedToken[];
+        model?: { dropout?: unknown };
+      };
+      if (typeof file.model?.dropout === 'number' && file.model.dropout > 0)
+        throw new Error('its BPE drops merges at random (model.dropout), so that a text has no one spelling');
       // The library gives an added token the next free id, whatever the file says.
       const added = (file.added_tokens ?? []).map((token) => ({
         ...token,

@@ -144,6 +144,14 @@ test('the same text as a value or in another object is no second key', async () 
   expect(await rowsIn('fine.jsonl', JSON.stringify(row))).toEqual([row]);
 });
 
+test('what follows a list is told, and is no row', async () => {
+  const told = 'the list ends before the file does: what follows it is not read';
+  expect(await rowsIn('two.json', '[{"a": 1}]\n[{"a": 2}]')).toEqual([{ a: 1 }, told]);
+  const far = ' '.repeat(600 << 10);
+  expect(await rowsIn('far.json', `[{"a": 1}]${far}x`)).toEqual([{ a: 1 }, told]);
+  expect(await rowsIn('space.json', `[{"a": 1}]${far}\n`)).toEqual([{ a: 1 }]);
+});
+
 test('a list that is cut off keeps its whole rows and says so; a huge row is skipped', async () => {
   expect(await rowsIn('cut.json', '[{"a": 1}, {"a": ')).toEqual([
     { a: 1 },

@@ -30,19 +30,22 @@ async function* listRows(path: string, from: Place, signal?: AbortSignal): Async
   for await (const chunk of chunksOf(path, from.offset, signal)) {
     const rows = elements.take(chunk);
     if (rows.length > 0) yield rows;
-    if (elements.ended) return;
+    if (elements.goesOn) return;
   }
-  yield elements.end();
+  if (!elements.ended) yield elements.end();
 }
 
 const [quote, backslash, comma, opened, closed] = [34, 92, 44, 91, 93];
 const isOpening = (byte: number) => byte === opened || byte === 123;
 const isClosing = (byte: number) => byte === closed || byte === 125;
+const afterList = 'the list ends before the file does: what follows it is not read';
 const isSpace = (byte: number) => byte === 32 || (byte >= 9 && byte <= 13);
 
 /** Cuts the bytes of a JSON list into its elements; reading may start at any element. */
 class ElementReader {
   ended = false;
+  /** Something else follows the list, which is told as a problem. */
+  goesOn = false;
   #parts: Buffer[] = [];
   #bytes = 0;
   #depth: number;
@@ -63,8 +66,14 @@ class ElementReader {
   take(chunk: Buffer): ScannedRow[] {
     const rows: ScannedRow[] = [];
     let from = 0;
-    for (let at = 0; at < chunk.length && !this.ended; at++) {
+    for (let at = 0; at < chunk.length && !this.goesOn; at++) {
       const byte = chunk[at]!;
+      if (this.ended) {
+        if (isSpace(byte)) continue;
+        this.goesOn = true;
+        rows.push({ line: this.#line, offset: this.#position + at, problem: afterList });
+        continue;
+      }
       if (this.#inString) {
         if (this.#escaped) this.#escaped = false;
         else if (byte === backslash) this.#escaped = true;
