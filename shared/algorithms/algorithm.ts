@@ -95,7 +95,6 @@ export interface Judgement {
  *   tokenAdvantage   T       of the token, where advantages are by token; 0 outside the answer
  *   oldValue         T       of the critic before the step's first update; 0 outside the answer
  *   returns          T       what the critic learns; 0 outside the answer
- *   teacherLogp      T       of the teacher, at the trainer's temperature
  *   chosen           S mask  the better answer of its pair; trajectories 2k and 2k + 1 are better and worse
  *   chosenTokens     T mask  every target of the better answer's row, its prompt's included
  *   label            S mask  the answer is rated good
@@ -113,7 +112,6 @@ export const TRAINER_INPUTS = [
   'tokenAdvantage',
   'oldValue',
   'returns',
-  'teacherLogp',
   'chosen',
   'chosenTokens',
   'label',

@@ -62,7 +62,7 @@ describe.each(variants().map((v) => [v.name, v] as const))('%s', (_, { program, 
   it('before the first update has ratio 1, KL 0 and clips nothing', () => {
     const start = given(program, params);
     const logp = start.inputs['logp'];
-    const same = ['samplerLogp', 'oldLogp', 'refLogp', 'teacherLogp'].filter((name) => name in start.inputs);
+    const same = ['samplerLogp', 'oldLogp', 'refLogp'].filter((name) => name in start.inputs);
     const inputs = { ...start.inputs, ...Object.fromEntries(same.map((name) => [name, logp!])) };
     const { metrics } = evaluateProgram(program, { ...start, inputs });
     const identities: Record<string, number> = {

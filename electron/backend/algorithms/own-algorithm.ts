@@ -6,6 +6,7 @@ import type { z } from 'zod';
 import { IMPORTABLE, strip, type CodeMistake, type RewardScorer } from '../rewards';
 import type { UsableAlgorithm } from '../train';
 import { Description, judgementOf, Settled, TrainerParams } from './answers';
+import { requireCoherence } from './coherence';
 
 /** Milliseconds of one call, of the clock and of the processor; loading the first time takes most of it. */
 const CALL_LIMIT = 5_000;
@@ -56,6 +57,7 @@ export class OwnAlgorithms {
       policy: program('policy'),
       ...(settled.losses.critic === undefined ? {} : { critic: program('critic') }),
     };
+    requireCoherence({ info, needs, params, losses });
     const algorithm: UsableAlgorithm = {
       key: info.key,
       label: info.label,

@@ -1,4 +1,4 @@
-import { TRAINER_INPUTS, type Judgement, type Rollouts } from '../../../shared/algorithms';
+import type { Judgement, Rollouts } from '../../../shared/algorithms';
 import {
   evaluateProgram,
   type Evaluation,
@@ -29,15 +29,11 @@ export async function tryAlgorithm(
   params: Record<string, unknown>,
 ): Promise<Trial> {
   const random = chance(7);
-  const { policy } = algorithm.losses(params);
+  const { policy, critic } = algorithm.losses(params);
   const lengths = Array.from({ length: 4 * together(policy) }, (_, k) => 2 + (k % 5));
-  for (const { name, from } of policy.inputs) {
-    if (from === 'data' && !(TRAINER_INPUTS as readonly string[]).includes(name))
-      throw fault(
-        `its loss asks for "${name}", which no trainer makes. There are ${TRAINER_INPUTS.join(', ')}.`,
-      );
-  }
   const judgement = await judge(algorithm, lengths, params, random);
+  if (judgement) requireJudged(judgement, critic ? [policy, critic] : [policy]);
+  if (critic) tryCritic(critic, batch(critic, lengths, judgement, params, random));
   const whole = batch(policy, lengths, judgement, params, random);
   const all = evaluate(policy, whole);
   const gradients = Object.values(all.gradients).flatMap((values) => [...values]);
@@ -48,6 +44,34 @@ export async function tryAlgorithm(
   if (gradientNorm === 0)
     throw fault('its gradient on a batch of made-up numbers is 0: it would teach nothing.');
   return { loss: all.loss, gradientNorm, splitDifference: inHalves(policy, whole, all) };
+}
+
+/** What the programs ask for must be what the advantages give. */
+function requireJudged({ advantage, returns }: Judgement, programs: readonly LossProgram[]): void {
+  const asks = (name: string) =>
+    programs.some(({ inputs }) => inputs.some((input) => input.from === 'data' && input.name === name));
+  const byToken = advantage.filter((one) => typeof one !== 'number').length;
+  if (byToken > 0 && byToken < advantage.length)
+    throw fault('its advantages are numbers for some answers and one a token for others.');
+  if (asks('advantage') && byToken > 0)
+    throw fault(
+      'its loss asks for "advantage", but its advantages are one a token: ask for "tokenAdvantage".',
+    );
+  if (asks('tokenAdvantage') && byToken === 0)
+    throw fault(
+      'its loss asks for "tokenAdvantage", but its advantages are one an answer: ask for "advantage".',
+    );
+  if (asks('returns') && returns === undefined)
+    throw fault('its loss asks for "returns", which its advantages do not give.');
+}
+
+function tryCritic(program: LossProgram, input: EvaluationInput): void {
+  const { loss, gradients } = evaluate(program, input);
+  const norm = Math.hypot(...Object.values(gradients).flatMap((values) => [...values]));
+  if (!Number.isFinite(loss) || !Number.isFinite(norm))
+    throw fault(`the critic's loss or its gradient on a batch of made-up numbers is not finite.`);
+  if (norm === 0)
+    throw fault(`the critic's gradient on a batch of made-up numbers is 0: it would learn nothing.`);
 }
 
 async function judge(

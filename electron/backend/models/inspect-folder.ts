@@ -20,7 +20,7 @@ export async function inspectFolder(
       throw error;
     },
   );
-  const adapter = (await readdir(dir).catch(() => [])).includes('adapter_config.json');
+  const adapter = (await readdir(dir).catch((): string[] => [])).includes('adapter_config.json');
   if (adapter) {
     throw new AtelierError(
       'unsupported',
