@@ -20,6 +20,14 @@ describe.each(ALGORITHMS.map((a) => [a.key, a] as const))('%s', (_, algorithm) =
       if (field.type === 'choice') expect(field.options!.map((o) => o.value)).toContain(field.default);
     }
     expect(fields(algorithm).map((f) => f.key)).toEqual(Object.keys(defaults));
+    for (const { key, when } of fields(algorithm)) {
+      const other = fields(algorithm).find((each) => each.key === when?.key);
+      if (when)
+        expect(
+          other?.options?.map(({ value }) => value),
+          key,
+        ).toEqual(expect.arrayContaining([when.is].flat()));
+    }
   });
 
   it('asks only for what a trainer can make', () => {

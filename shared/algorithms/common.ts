@@ -118,6 +118,7 @@ export const optimizerParams = (defaults: {
   lowestRate: field(z.number().min(0).max(1).default(0), {
     label: 'Lowest rate',
     help: 'Where linear and cosine end, as a share of the learning rate.',
+    when: { key: 'schedule', is: ['linear', 'cosine'] },
     level: 'advanced',
     section: 'Learning',
     step: 0.05,

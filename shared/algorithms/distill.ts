@@ -45,6 +45,7 @@ const params = z.strictObject({
   topK: field(z.int().min(1).max(4096).default(64), {
     label: 'Most probable tokens',
     help: 'How many of them are compared, where not all are.',
+    when: { key: 'divergence', is: ['topk', 'topk_tail'] },
     level: 'advanced',
     section: 'Objective',
     step: 1,

@@ -32,6 +32,8 @@ const LOSSES = {
   aot_unpaired: 'Sorted, unpaired (AOT)',
 } as const;
 export type PairLoss = keyof typeof LOSSES;
+/** Losses on the score that a divergence gives; the others are on log-ratios themselves. */
+const BY_SCORE: PairLoss[] = ['sigmoid', 'ipo', 'hinge', 'robust', 'exo_pair', 'discopop', 'sigmoid_norm'];
 
 const params = z
   .strictObject({
@@ -48,10 +50,11 @@ const params = z
       section: 'Objective',
       options: LOSSES,
     }),
-    ...labelSmoothingParam(),
+    ...labelSmoothingParam(['sigmoid', 'exo_pair', 'robust', 'aot', 'aot_unpaired']),
     discopopTau: field(z.number().min(0.001).max(100).default(0.05), {
       label: 'Width of the blend (DiscoPOP)',
       help: 'Of DiscoPOP alone; 0.05 is its paper’s. Below 0.1, pairs that nothing tells apart yet first move the wrong way, and may stay there.',
+      when: { key: 'loss', is: 'discopop' },
       level: 'advanced',
       section: 'Objective',
       step: 0.05,
@@ -75,6 +78,7 @@ const params = z
       {
         label: 'Divergence',
         help: 'What holds the policy to the base model (f-DPO). Reverse KL is plain DPO.',
+        when: { key: 'loss', is: BY_SCORE },
         level: 'advanced',
         section: 'Objective',
         options: {

@@ -16,8 +16,8 @@ export interface FieldText {
   logarithmic?: boolean;
   /** Label of each option of an enum. */
   options?: Record<string, string>;
-  /** Has a meaning only where another param has this value. */
-  when?: { key: string; is: string };
+  /** Has a meaning only where another param has this value, or one of these. */
+  when?: { key: string; is: string | string[] };
 }
 
 /** A param with its text. */
@@ -30,6 +30,15 @@ export interface Field extends Omit<FieldText, 'options'> {
   min?: number;
   max?: number;
   options?: { value: string; label: string }[];
+}
+
+/** Whether a param has a meaning under these values; `otherwise`: of those that are not given. */
+export function hasEffect(
+  { when }: Pick<Field, 'when'>,
+  values: Readonly<Record<string, unknown>>,
+  otherwise: Readonly<Record<string, unknown>>,
+): boolean {
+  return when === undefined || [when.is].flat().includes(String(values[when.key] ?? otherwise[when.key]));
 }
 
 interface Property extends FieldText {

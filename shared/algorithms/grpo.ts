@@ -51,10 +51,14 @@ const params = z
         vespo: 'Weight of the whole answer (VESPO)',
       },
     }),
-    ...clipParams({ low: 0.2, high: 0.28 }),
+    ...clipParams(
+      { low: 0.2, high: 0.28 },
+      { low: { key: 'objective', is: 'clip' }, high: { key: 'objective', is: ['clip', 'cispo'] } },
+    ),
     ratioCap: field(z.number().min(0).max(100).default(0), {
       label: 'Largest ratio',
       help: 'Bounds the ratio also where a bad answer has become likelier (two-sided clipping). 0 turns it off.',
+      when: { key: 'objective', is: 'clip' },
       level: 'advanced',
       section: 'Objective',
       step: 0.1,

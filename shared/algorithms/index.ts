@@ -30,7 +30,7 @@ export {
   SAVED_MODULES,
   type BaseWeights,
 } from './common';
-export { fields, type Field } from './fields';
+export { fields, hasEffect, type Field } from './fields';
 
 /** Every algorithm of the product, in the order in which they are offered. */
 export const ALGORITHMS: readonly Algorithm[] = [

@@ -46,10 +46,12 @@ export const betaParam = (otherwise: number, help: string) => ({
   }),
 });
 
-export const labelSmoothingParam = () => ({
+/** `losses`: those that smooth. */
+export const labelSmoothingParam = (losses: string[]) => ({
   labelSmoothing: field(z.number().min(0).max(0.49).default(0), {
     label: 'Label smoothing',
     help: 'The share of pairs that you think are the wrong way round.',
+    when: { key: 'loss', is: losses },
     level: 'advanced',
     section: 'Objective',
     step: 0.01,

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { field } from './fields';
+import { field, type FieldText } from './fields';
 
 /** Params of every algorithm that samples answers and rewards them. Defaults differ by algorithm. */
 export const rolloutParams = (defaults: { prompts?: number; groupSize: number; leastInGroup: number }) => ({
@@ -90,10 +90,15 @@ export const reuseParams = (defaults: { minibatches: number; passes?: number }) 
   ),
 });
 
-export const clipParams = (defaults: { low: number; high: number }) => ({
+/** `when`: where the bounds are asked for, if not always. */
+export const clipParams = (
+  defaults: { low: number; high: number },
+  when: { low?: FieldText['when']; high?: FieldText['when'] } = {},
+) => ({
   clipLow: field(z.number().min(0.00001).max(0.99).default(defaults.low), {
     label: 'Clip below',
     help: 'What was sampled stops being made less likely once its probability has fallen by this share since then.',
+    ...(when.low && { when: when.low }),
     level: 'advanced',
     section: 'Objective',
     step: 0.01,
@@ -101,6 +106,7 @@ export const clipParams = (defaults: { low: number; high: number }) => ({
   clipHigh: field(z.number().min(0.00001).max(10).default(defaults.high), {
     label: 'Clip above',
     help: 'What was sampled stops being made more likely once its probability has risen by this share since then.',
+    ...(when.high && { when: when.high }),
     level: 'advanced',
     section: 'Objective',
     step: 0.01,

@@ -29,6 +29,7 @@ const params = z.strictObject({
   margin: field(z.number().min(0).max(100).default(1), {
     label: 'Margin',
     help: 'By how much the better answer should lead (SimPO only).',
+    when: { key: 'loss', is: 'simpo' },
     level: 'advanced',
     section: 'Objective',
     step: 0.1,
@@ -47,7 +48,7 @@ const params = z.strictObject({
     section: 'Objective',
     step: 0.05,
   }),
-  ...labelSmoothingParam(),
+  ...labelSmoothingParam(['simpo', 'sigmoid']),
   ...adapterParams(),
 });
 type Params = z.output<typeof params>;

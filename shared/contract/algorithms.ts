@@ -20,7 +20,7 @@ export const AlgorithmField = z.object({
   min: z.number().optional(),
   max: z.number().optional(),
   options: z.array(z.object({ value: z.string(), label: z.string() })).optional(),
-  when: z.object({ key: z.string(), is: z.string() }).optional(),
+  when: z.object({ key: z.string(), is: z.union([z.string(), z.array(z.string())]) }).optional(),
 });
 
 export const AlgorithmMetric = z.object({

@@ -1,6 +1,6 @@
 import type { AlgorithmInfo, OwnAlgorithm } from '../../../shared/contract/algorithms';
 import type { CodeProblem } from '../../../shared/contract/rewards';
-import { allMetrics } from '../../../shared/algorithms';
+import { allMetrics, type Field } from '../../../shared/algorithms';
 import { AtelierError } from '../../../shared/rpc';
 import type { z } from 'zod';
 import { codeHash, type RewardScorer } from '../rewards';
@@ -51,6 +51,7 @@ export class Algorithms {
       label: info.label,
       rewarded: info.rewarded,
       metrics: allMetrics(info),
+      fields: info.fields as Field[],
       own: { code, info },
       settle: async (values: Record<string, unknown>) => {
         const settled = await this.own.settle(info, code, values);

@@ -1,4 +1,4 @@
-import { algorithmByKey, ALGORITHMS, metricsOf } from '../../../shared/algorithms';
+import { algorithmByKey, ALGORITHMS, fields, metricsOf } from '../../../shared/algorithms';
 import type { RunConfig } from '../../../shared/contract/runs';
 import { AtelierError, issueHint, issueText } from '../../../shared/rpc';
 import type { FoundAlgorithm } from './found-algorithm';
@@ -15,6 +15,7 @@ export async function findAlgorithm(
       label: known.label,
       rewarded: known.advantages !== undefined,
       metrics: metricsOf(known),
+      fields: fields(known),
       own: null,
       async settle(params) {
         const { data, error } = known.params.safeParse(params);

@@ -51,3 +51,35 @@ it.each(['topK', 'topP', 'minP', 'repetitionPenalty', 'presencePenalty'])(
     ]);
   },
 );
+
+describe('what is chosen and has no use', () => {
+  const sft = { algorithm: 'sft', params: { maxTokens: 64 }, rewards: [] };
+
+  it.each([
+    ['rewards', { ...sft, rewards: [{ id: 'exact' }] }, 'SFT does not learn from rewards.'],
+    [
+      'rewardModel',
+      { ...sft, rewardModel: { model: 'scripted' } },
+      'SFT does not learn from a reward model.',
+    ],
+    ['teacher', { teacher: { model: 'other' } }, 'GRPO does not learn from a teacher.'],
+  ])('%s of an algorithm that has none stop a run', async (path, config, message) => {
+    expect(await problems({}, config)).toMatchObject([{ level: 'error', path, message }]);
+  });
+
+  it('a setting that does nothing under the others is told', async () => {
+    expect(await problems({}, params({ objective: 'sapo', ratioCap: 2, lowestRate: 0.1 }))).toMatchObject([
+      { level: 'warning', path: 'params.lowestRate', hint: 'It acts with "Linear", "Cosine".' },
+      { level: 'warning', path: 'params.ratioCap', message: expect.stringContaining('Soft gate (SAPO)') },
+    ]);
+    expect(await problems({}, params({ schedule: 'linear', ratioCap: 2, lowestRate: 0.1 }))).toEqual([]);
+    // as it comes
+    expect(await problems({}, params({ objective: 'sapo', ratioCap: 0 }))).toEqual([]);
+    const pairs = {
+      algorithm: 'dpo',
+      rewards: [],
+      params: { maxTokens: 64, loss: 'apo_zero', divergence: 'forward_kl' },
+    };
+    expect(await problems({}, pairs)).toMatchObject([{ level: 'warning', path: 'params.divergence' }]);
+  });
+});

@@ -9,6 +9,7 @@ import type { FoundAlgorithm } from './found-algorithm';
 import type { OtherRuns } from './other-runs';
 import { checkRewards } from './rewards';
 import type { Sources, UsableModel } from './sources';
+import { unusedChoices, unusedSettings } from './unused-choices';
 
 export interface Checked {
   algorithm: UsableAlgorithm;
@@ -57,6 +58,7 @@ export async function checkConfig(
   const { algorithm } = settled;
   const params = settled.params as Checked['params'];
   const needs = algorithm.needs(params);
+  problems.push(...unusedChoices(config, found, needs), ...unusedSettings(config.params, found));
   if (params.baseWeights !== 'stored' && model.quantizedBits !== null) {
     fault(
       'params.baseWeights',

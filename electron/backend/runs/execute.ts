@@ -80,7 +80,11 @@ async function work(entry: RunEntry, live: Live, options: RunsOptions, runs: Oth
   try {
     if (held) lease = await engineHost.acquire(model.path, model.bytes, params.baseWeights);
     const engine = await engineHost.engine();
-    if (store.lastStep() === 0) tellOfRows(store, prepared, (performance.now() - start) / 1000);
+    if (store.lastStep() === 0) {
+      for (const { level, message, hint } of problems)
+        store.addEvent({ step: 0, level, code: 'setting', message, ...(hint === undefined ? {} : { hint }) });
+      tellOfRows(store, prepared, (performance.now() - start) / 1000);
+    }
     await entry.setSteps(await checked.algorithm.steps(params, prepared.usable));
     const microTokens = await chooseMicroTokens(engine, model, params);
     const from = { sources, engineHost, engine, runs, microTokens };

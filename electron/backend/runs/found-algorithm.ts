@@ -1,4 +1,4 @@
-import type { MetricInfo } from '../../../shared/algorithms';
+import type { Field, MetricInfo } from '../../../shared/algorithms';
 import type { AlgorithmInfo } from '../../../shared/contract/algorithms';
 import type { RunConfig } from '../../../shared/contract/runs';
 import type { UsableAlgorithm } from '../train';
@@ -14,6 +14,7 @@ export interface SettingFault {
 export interface FoundAlgorithm {
   label: string;
   rewarded: boolean;
+  fields: readonly Field[];
   /** All that a run of it reports. */
   metrics: readonly MetricInfo[];
   /** Of an algorithm of one's own: what its run keeps. */

@@ -132,6 +132,18 @@ describe('a run over the wire', () => {
     );
   });
 
+  it('tells of settings that do nothing', async () => {
+    const params = { ...grpoRun().params, lowestRate: 0.5 };
+    const { id } = await backend.client.runs.start(grpoRun({ params }));
+    expect(await until(backend.client.runs.follow({ id }), ended)).toContainEqual(
+      expect.objectContaining({
+        level: 'warning',
+        code: 'setting',
+        message: 'Lowest rate does nothing: Schedule is "Constant".',
+      }),
+    );
+  });
+
   it('tells of held-out rows that are left out, and is refused where all of them are', async () => {
     const left: LeftOut[] = [{ reason: 'too-long', count: 1, line: 3, message: 'too long' }];
     let usable = 2;

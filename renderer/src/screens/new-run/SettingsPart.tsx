@@ -1,5 +1,5 @@
 import { useState } from 'react';
-import type { Field as FieldSpec } from '../../../../shared/algorithms';
+import { hasEffect, type Field as FieldSpec } from '../../../../shared/algorithms';
 import { Button } from '../../components/Button';
 import { Field } from '../../components/Field';
 import { NumberInput } from '../../components/Input';
@@ -19,12 +19,10 @@ export function SettingsPart({ draft, set, resolved, problemAt }: PartProps) {
   const start = suggested(algorithm, resolved.model);
   const values = draft.params[draft.algorithm] ?? {};
   const changed = all.filter((field) => field.key in values && values[field.key] !== start[field.key]);
-  const means = ({ when }: FieldSpec) =>
-    when === undefined || (values[when.key] ?? start[when.key]) === when.is;
   // a problem with a hidden setting shows it
   const shown = all.filter(
     (field) =>
-      (means(field) && (level === 'advanced' || field.level === 'simple')) ||
+      (hasEffect(field, values, start) && (level === 'advanced' || field.level === 'simple')) ||
       problemAt(`params.${field.key}`) !== undefined,
   );
   const sections = [...new Set(shown.map((field) => field.section))];

@@ -52,6 +52,15 @@ test.each(ALGORITHMS.map((algorithm) => [algorithm.key]))(
   },
 );
 
+test('a setting that does nothing under the others is kept, and not asked for', () => {
+  const chosen = { objective: 'sapo', ratioCap: 2, loraRank: 4 };
+  const draft: Draft = { ...emptyDraft(), params: { grpo: chosen } };
+  const { params } = toConfig(draft, resolve(draft, library))!;
+  expect(params).toMatchObject({ objective: 'sapo', ratioCap: 0, loraRank: 4 });
+  const back: Draft = { ...draft, params: { grpo: { ...chosen, objective: 'clip' } } };
+  expect(toConfig(back, resolve(back, library))!.params).toMatchObject({ ratioCap: 2 });
+});
+
 test('trying another algorithm keeps what was set for the first', () => {
   const draft: Draft = { ...emptyDraft(), params: { grpo: { steps: 7 } } };
   const other = { ...draft, algorithm: 'sft' };

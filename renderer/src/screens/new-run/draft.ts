@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { About, DataKind } from '../../../../shared/algorithms';
+import { hasEffect, type About, type DataKind } from '../../../../shared/algorithms';
 import { AlgorithmInfo } from '../../../../shared/contract/algorithms';
 import { Mapping as Columns } from '../../../../shared/contract/datasets';
 import { RewardParams } from '../../../../shared/contract/rewards';
@@ -153,10 +153,20 @@ export function toConfig(draft: Draft, resolved: Resolved): RunConfigInput | nul
       : [],
     rewardModel: rollouts ? roleConfig(draft.rewardModel) : null,
     teacher: algorithm?.taught === true ? roleConfig(draft.teacher) : null,
-    params: { ...suggested(algorithm, model), ...draft.params[draft.algorithm] },
+    params: { ...suggested(algorithm, model), ...inEffect(draft, resolved) },
     seed: draft.seed,
     checkpointEvery: draft.checkpointEvery,
   };
+}
+
+/** The settings that were chosen, without those that do nothing under the others: what the form does not show. */
+function inEffect(draft: Draft, { algorithm, model }: Resolved): Record<string, unknown> {
+  const chosen = draft.params[draft.algorithm] ?? {};
+  const start = suggested(algorithm, model);
+  const hidden = new Set(
+    algorithm?.fields.filter((field) => !hasEffect(field, chosen, start)).map(({ key }) => key),
+  );
+  return Object.fromEntries(Object.entries(chosen).filter(([key]) => !hidden.has(key)));
 }
 
 function heldOutOf(draft: Draft, chosen: string | null): RunConfigInput['data']['heldOut'] {
