@@ -87,3 +87,13 @@ it('an epoch of SFT ends with a smaller last batch', () => {
   const sft = algorithmByKey('sft')!;
   expect(sft.steps(sft.params.parse({ epochs: 3, batchSize: 16 }), 33)).toBe(9);
 });
+
+it.each([
+  ['grpo', { overlongBuffer: 513 }, 'overlongBuffer'],
+  ['rloo', { overlongBuffer: 20, maxNewTokens: 16 }, 'overlongBuffer'],
+  ['ppo', { dualClip: 0.5 }, 'dualClip'],
+  ['kto', { desirableWeight: 0, undesirableWeight: 0 }, 'desirableWeight'],
+])('%s with %o contradicts itself', (key, values, path) => {
+  const { params } = algorithmByKey(key)!;
+  expect(params.safeParse(values).error!.issues[0]).toMatchObject({ path: [path] });
+});

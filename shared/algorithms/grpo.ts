@@ -18,6 +18,7 @@ import {
   type Terms,
 } from './policy-gradient';
 import {
+  bufferFits,
   clipParams,
   groupsStayWhole,
   normalisationParam,
@@ -93,6 +94,7 @@ const params = z
     ...adapterParams(),
   })
   .refine(groupsStayWhole.check, groupsStayWhole.fault)
+  .refine(bufferFits.check, bufferFits.fault)
   .refine((p) => p.ratioCap === 0 || p.ratioCap > 1 + p.clipHigh, {
     path: ['ratioCap'],
     error: 'must be above 1 + Clip above, or 0: a lower bound would stop good answers too early',

@@ -18,6 +18,7 @@ import {
   terms,
 } from './policy-gradient';
 import {
+  bufferFits,
   clipParams,
   groupsStayWhole,
   normalisationParam,
@@ -45,7 +46,8 @@ const params = z
     ...regularisationParams(),
     ...adapterParams(),
   })
-  .refine(groupsStayWhole.check, groupsStayWhole.fault);
+  .refine(groupsStayWhole.check, groupsStayWhole.fault)
+  .refine(bufferFits.check, bufferFits.fault);
 type Params = z.output<typeof params>;
 
 /**

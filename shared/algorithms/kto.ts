@@ -6,36 +6,41 @@ import { field } from './fields';
 import { ENTROPY_METRIC } from './metrics';
 import { betaParam, ratedNeeds, ratedParams, ratedSteps } from './preference';
 
-const params = z.strictObject({
-  ...ratedParams('answers', { batchSize: 16 }),
-  ...betaParam(
-    0.1,
-    'How strongly the policy is held to the base model. Smaller lets it move further; 0.1 is usual.',
-  ),
-  ...optimizerParams({ learningRate: 1e-5, schedule: 'linear', warmup: 0.1 }),
-  loss: field(z.enum(['kto', 'apo_zero_unpaired']).default('kto'), {
-    label: 'Loss',
-    help: 'KTO weighs answers against a baseline measured on mismatched ones; APO against none.',
-    level: 'advanced',
-    section: 'Objective',
-    options: { kto: 'KTO', apo_zero_unpaired: 'APO, unpaired' },
-  }),
-  desirableWeight: field(z.number().min(0).max(100).default(1), {
-    label: 'Weight of good answers',
-    help: 'With more bad answers than good, raise it so that both sides weigh alike.',
-    level: 'advanced',
-    section: 'Objective',
-    step: 0.1,
-  }),
-  undesirableWeight: field(z.number().min(0).max(100).default(1), {
-    label: 'Weight of bad answers',
-    help: 'With more good answers than bad, raise it so that both sides weigh alike.',
-    level: 'advanced',
-    section: 'Objective',
-    step: 0.1,
-  }),
-  ...adapterParams(),
-});
+const params = z
+  .strictObject({
+    ...ratedParams('answers', { batchSize: 16 }),
+    ...betaParam(
+      0.1,
+      'How strongly the policy is held to the base model. Smaller lets it move further; 0.1 is usual.',
+    ),
+    ...optimizerParams({ learningRate: 1e-5, schedule: 'linear', warmup: 0.1 }),
+    loss: field(z.enum(['kto', 'apo_zero_unpaired']).default('kto'), {
+      label: 'Loss',
+      help: 'KTO weighs answers against a baseline measured on mismatched ones; APO against none.',
+      level: 'advanced',
+      section: 'Objective',
+      options: { kto: 'KTO', apo_zero_unpaired: 'APO, unpaired' },
+    }),
+    desirableWeight: field(z.number().min(0).max(100).default(1), {
+      label: 'Weight of good answers',
+      help: 'With more bad answers than good, raise it so that both sides weigh alike.',
+      level: 'advanced',
+      section: 'Objective',
+      step: 0.1,
+    }),
+    undesirableWeight: field(z.number().min(0).max(100).default(1), {
+      label: 'Weight of bad answers',
+      help: 'With more good answers than bad, raise it so that both sides weigh alike.',
+      level: 'advanced',
+      section: 'Objective',
+      step: 0.1,
+    }),
+    ...adapterParams(),
+  })
+  .refine((p) => p.desirableWeight > 0 || p.undesirableWeight > 0, {
+    path: ['desirableWeight'],
+    error: 'must be above 0 where the weight of bad answers is 0: nothing would be learnt',
+  });
 type Params = z.output<typeof params>;
 
 /**

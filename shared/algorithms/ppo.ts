@@ -7,7 +7,7 @@ import { adapterParams, optimizerParams } from './common';
 import { field } from './fields';
 import { POLICY_METRICS } from './metrics';
 import { addEntropy, reportClip, reportRatio, rolloutNeeds, shapedRewards, terms } from './policy-gradient';
-import { clipParams, groupsStayWhole, reuseParams, rolloutParams } from './rollout-params';
+import { bufferFits, clipParams, groupsStayWhole, reuseParams, rolloutParams } from './rollout-params';
 
 const params = z
   .strictObject({
@@ -86,6 +86,11 @@ const params = z
     ...adapterParams(),
   })
   .refine(groupsStayWhole.check, groupsStayWhole.fault)
+  .refine(bufferFits.check, bufferFits.fault)
+  .refine((p) => p.dualClip === 0 || p.dualClip > 1, {
+    path: ['dualClip'],
+    error: 'must be above 1, or 0: a lower bound would stop bad answers before they are unlearnt',
+  })
   .refine((p) => p.criticWarmup < p.steps, {
     path: ['criticWarmup'],
     error: 'must be fewer than the steps of the run: the policy would learn nothing',

@@ -16,7 +16,14 @@ import {
   shapedRewards,
   terms,
 } from './policy-gradient';
-import { clipParams, groupsStayWhole, reuseParams, rewardKlParam, rolloutParams } from './rollout-params';
+import {
+  bufferFits,
+  clipParams,
+  groupsStayWhole,
+  reuseParams,
+  rewardKlParam,
+  rolloutParams,
+} from './rollout-params';
 
 const params = z
   .strictObject({
@@ -42,6 +49,7 @@ const params = z
     ...adapterParams(),
   })
   .refine(groupsStayWhole.check, groupsStayWhole.fault)
+  .refine(bufferFits.check, bufferFits.fault)
   .refine((p) => p.baseline === 'none' || p.groupSize > 1, {
     path: ['groupSize'],
     error: 'must be at least 2 for a baseline by prompt',

@@ -15,7 +15,14 @@ import {
   shapedRewards,
   terms,
 } from './policy-gradient';
-import { clipParams, groupsStayWhole, reuseParams, rewardKlParam, rolloutParams } from './rollout-params';
+import {
+  bufferFits,
+  clipParams,
+  groupsStayWhole,
+  reuseParams,
+  rewardKlParam,
+  rolloutParams,
+} from './rollout-params';
 
 const params = z
   .strictObject({
@@ -32,7 +39,8 @@ const params = z
     }),
     ...adapterParams(),
   })
-  .refine(groupsStayWhole.check, groupsStayWhole.fault);
+  .refine(groupsStayWhole.check, groupsStayWhole.fault)
+  .refine(bufferFits.check, bufferFits.fault);
 type Params = z.output<typeof params>;
 
 /** RLOO (arXiv 2402.14740) as trl 1.16.0: ratio of whole answers, exp(sum_t (logp_t - sampler_t)), clipped. */

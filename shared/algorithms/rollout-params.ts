@@ -171,6 +171,12 @@ export const rewardKlParam = (otherwise: number) => ({
   }),
 });
 
+/** A penalty that begins before the answer would be taken off every answer. */
+export const bufferFits = {
+  check: (p: { overlongBuffer: number; maxNewTokens: number }) => p.overlongBuffer <= p.maxNewTokens,
+  fault: { path: ['overlongBuffer'], error: 'cannot be more tokens than the longest answer has' },
+};
+
 /** Updates must not outnumber prompts: a group stays in one of them. */
 export const groupsStayWhole = {
   check: (p: { minibatches: number; prompts: number }) => p.minibatches <= p.prompts,

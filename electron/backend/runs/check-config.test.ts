@@ -35,6 +35,14 @@ describe('a mixture of experts, before anything is loaded', () => {
   });
 });
 
+it('routers are balanced where there are some', async () => {
+  const sft = { algorithm: 'sft', params: { routerAuxCoef: 0.01, maxTokens: 64 }, rewards: [] };
+  expect(await problems({ mixture: false }, sft)).toMatchObject([
+    { level: 'error', path: 'params.routerAuxCoef', message: expect.stringContaining('no routers') },
+  ]);
+  expect(await problems({ mixture: true }, sft)).toEqual([]);
+});
+
 it('packing is said to change nothing where rows carry a state', async () => {
   const sft = { algorithm: 'sft', params: { packing: true, maxTokens: 64 }, rewards: [] };
   expect(await problems({ packs: false }, sft)).toMatchObject([

@@ -90,6 +90,14 @@ export async function checkConfig(
   } else if (params.optimizer === 'muon') {
     fault('params.optimizer', 'Muon is for training all parameters.', 'Choose AdamW for the adapter.');
   }
+  const routed = algorithm.losses(params).policy.inputs.some((input) => input.name === 'routerAux');
+  if (routed && !model.mixture) {
+    fault(
+      'params.routerAuxCoef',
+      `${model.name} is no mixture of experts: it has no routers to balance.`,
+      'Set it to 0.',
+    );
+  }
   if (model.mixture) {
     if (params.baseWeights !== 'stored')
       fault(
