@@ -194,7 +194,7 @@ function textOfParts(parts: readonly unknown[], place: string): string {
   const texts = parts.map((part) => {
     if (typeof part === 'string') return part;
     const { type = 'text', text } = (part ?? {}) as { type?: unknown; text?: unknown };
-    if (typeof text === 'string' && /text$/.test(String(type))) return text;
+    if (typeof text === 'string' && String(type).endsWith('text')) return text;
     throw invalid(`${place} has a part that is no text (${String(type)}): pictures and sounds are not read`);
   });
   return texts.join('');
