@@ -1,5 +1,5 @@
 // What `npm run learn` trains, and by how much each must move what it never saw: stated here before anything runs.
-import { demo, learnsWith } from '../../shared/contract/demo';
+import { demo, learnsAllWith, learnsWith } from '../../shared/contract/demo';
 import { OWN } from './own';
 
 export interface Case {
@@ -20,7 +20,7 @@ export interface Case {
 type Params = Record<string, unknown>;
 const of = (algorithm: string, more: Params) => ({
   algorithm,
-  params: { ...learnsWith[algorithm], ...more },
+  params: { ...learnsWith[algorithm], ...(more['method'] === 'full' ? learnsAllWith : {}), ...more },
 });
 
 /** Reward of sampled answers: the base model's is 0.35 to 0.4, and 1 is all right. */

@@ -1,4 +1,4 @@
-import { demo, learnsWith } from '../../../shared/contract/demo';
+import { demo, learnsAllWith, learnsWith } from '../../../shared/contract/demo';
 import type { RunConfigInput } from '../../../shared/contract/runs';
 import type { Dataset, Model } from './library';
 
@@ -14,5 +14,6 @@ export function demoParams(
   model: string | undefined,
   algorithm: string,
 ): Record<string, unknown> | undefined {
-  return model === demo.model ? learnsWith[algorithm] : undefined;
+  const settings = model === demo.model ? learnsWith[algorithm] : undefined;
+  return settings && { ...settings, ...learnsAllWith };
 }

@@ -153,20 +153,16 @@ export function toConfig(draft: Draft, resolved: Resolved): RunConfigInput | nul
       : [],
     rewardModel: rollouts ? roleConfig(draft.rewardModel) : null,
     teacher: algorithm?.taught === true ? roleConfig(draft.teacher) : null,
-    params: { ...suggested(algorithm, model), ...inEffect(draft, resolved) },
+    params: inEffect(algorithm, { ...suggested(algorithm, model), ...draft.params[draft.algorithm] }),
     seed: draft.seed,
     checkpointEvery: draft.checkpointEvery,
   };
 }
 
-/** The settings that were chosen, without those that do nothing under the others: what the form does not show. */
-function inEffect(draft: Draft, { algorithm, model }: Resolved): Record<string, unknown> {
-  const chosen = draft.params[draft.algorithm] ?? {};
-  const start = suggested(algorithm, model);
-  const hidden = new Set(
-    algorithm?.fields.filter((field) => !hasEffect(field, chosen, start)).map(({ key }) => key),
-  );
-  return Object.fromEntries(Object.entries(chosen).filter(([key]) => !hidden.has(key)));
+/** Settings, as they come where they do nothing under the others: what the form does not show is not asked for. */
+function inEffect(algorithm: About | undefined, values: Record<string, unknown>): Record<string, unknown> {
+  const hidden = (algorithm?.fields ?? []).filter((field) => !hasEffect(field, values, {}));
+  return { ...values, ...Object.fromEntries(hidden.map((field) => [field.key, field.default])) };
 }
 
 function heldOutOf(draft: Draft, chosen: string | null): RunConfigInput['data']['heldOut'] {
