@@ -78,7 +78,8 @@ const Shape shapes[] = {
 
 TEST_CASE_FIXTURE(
     testing::OnCpu,
-    "gated delta: kernel and twin compute the equation, with and without a state before") {
+    "gated delta: kernel and twin compute the equation, with and without a state before" *
+        cpu_kernels) {
   for (const Shape& s : shapes) {
     for (const bool state : {false, true}) {
       CAPTURE(s.L);
@@ -94,7 +95,9 @@ TEST_CASE_FIXTURE(
   }
 }
 
-TEST_CASE_FIXTURE(testing::OnCpu, "gated delta: gradients of kernel and twin are the equation's") {
+TEST_CASE_FIXTURE(
+    testing::OnCpu,
+    "gated delta: gradients of kernel and twin are the equation's" * cpu_kernels) {
   for (const Shape& s : shapes) {
     CAPTURE(s.L);
     CAPTURE(s.channels);
@@ -112,7 +115,7 @@ TEST_CASE_FIXTURE(testing::OnCpu, "gated delta: gradients of kernel and twin are
 
 TEST_CASE_FIXTURE(
     testing::OnCpu,
-    "gated delta: decays that forget at once stay finite, forwards and backwards") {
+    "gated delta: decays that forget at once stay finite, forwards and backwards" * cpu_kernels) {
   for (const bool channels : {false, true}) {
     DeltaInput in = input({1, 70, 1, 2, 8, 8, channels}, true, 500);
     const DeltaOutput expected = by_position(in);
@@ -127,7 +130,7 @@ TEST_CASE_FIXTURE(
 
 TEST_CASE_FIXTURE(
     testing::OnCpu,
-    "short convolution: the kernel's values and gradients are its twin's") {
+    "short convolution: the kernel's values and gradients are its twin's" * cpu_kernels) {
   for (const int C : {1, 16, 40}) {
     const mx::array x = draw({3, 3 + 9, C}, 1), w = draw({C, 4}, 2), g = draw({3, 9, C}, 3);
     auto run = [&](mx::array (*conv)(const mx::array&, const mx::array&)) {

@@ -54,7 +54,7 @@ void check_twins(
 
 }  // namespace
 
-TEST_CASE_FIXTURE(testing::OnCpu, "rms_norm: kernel and twin") {
+TEST_CASE_FIXTURE(testing::OnCpu, "rms_norm: kernel and twin" * cpu_kernels) {
   for (int D : {5, 32, 160, 576}) {
     CAPTURE(D);
     const float eps = 1e-5f;
@@ -74,7 +74,7 @@ TEST_CASE_FIXTURE(testing::OnCpu, "rms_norm: kernel and twin") {
 
 TEST_CASE_FIXTURE(
     testing::OnCpu,
-    "swiglu and geglu: kernel and twin, also where the gate is large") {
+    "swiglu and geglu: kernel and twin, also where the gate is large" * cpu_kernels) {
   using Gated = mx::array (*)(const mx::array&);
   for (const auto& [cpu, plain] :
        {std::pair<Gated, Gated>{swiglu_cpu, swiglu_plain}, {geglu_cpu, geglu_plain}}) {
@@ -91,7 +91,7 @@ TEST_CASE_FIXTURE(
 
 TEST_CASE_FIXTURE(
     testing::OnCpu,
-    "expert_product: kernel and twin, with experts that no row goes to") {
+    "expert_product: kernel and twin, with experts that no row goes to" * cpu_kernels) {
   for (auto [rows, in, out] : {std::tuple{1, 8, 24}, {7, 20, 5}, {300, 96, 130}}) {
     CAPTURE(rows);
     std::vector<int32_t> expert;
@@ -112,7 +112,7 @@ TEST_CASE_FIXTURE(
 
 TEST_CASE_FIXTURE(
     testing::OnCpu,
-    "split_heads: kernel and twin, with and without norms, shared and own angles") {
+    "split_heads: kernel and twin, with and without norms, shared and own angles" * cpu_kernels) {
   for (int E : {16, 20, 64}) {
     for (int B : {1, 3}) {
       CAPTURE(E);
@@ -142,7 +142,7 @@ TEST_CASE_FIXTURE(
   }
 }
 
-TEST_CASE_FIXTURE(testing::OnCpu, "product: kernel and twin, few rows and many") {
+TEST_CASE_FIXTURE(testing::OnCpu, "product: kernel and twin, few rows and many" * cpu_kernels) {
   for (auto [N, I, O] :
        {std::tuple{1, 40, 70},
         {5, 16, 3},
@@ -166,7 +166,8 @@ TEST_CASE_FIXTURE(testing::OnCpu, "product: kernel and twin, few rows and many")
 
 TEST_CASE_FIXTURE(
     testing::OnCpu,
-    "attention: kernel and twin, square, behind a cache, with late rows and windows") {
+    "attention: kernel and twin, square, behind a cache, with late rows and windows" *
+        cpu_kernels) {
   for (const std::vector<int32_t>& start :
        {std::vector<int32_t>{}, std::vector<int32_t>{0, 3, 9}}) {
     for (auto [L, S, window] :
@@ -191,7 +192,7 @@ TEST_CASE_FIXTURE(
 
 TEST_CASE_FIXTURE(
     testing::OnCpu,
-    "attention within a window is attention behind the mask that says so") {
+    "attention within a window is attention behind the mask that says so" * cpu_kernels) {
   const int L = 9, S = 15, window = 4;
   const mx::array q = noise({2, 4, L, 16}, 11), k = noise({2, 2, S, 16}, 12),
                   v = noise({2, 2, S, 16}, 13);
@@ -207,7 +208,9 @@ TEST_CASE_FIXTURE(
   CHECK(excess(attention_cpu(q, k, v, {{}, 0.25, window}), expected, 2e-5, 2e-5) <= 1);
 }
 
-TEST_CASE_FIXTURE(testing::OnCpu, "decode_attention: kernel and twin, on views of a longer cache") {
+TEST_CASE_FIXTURE(
+    testing::OnCpu,
+    "decode_attention: kernel and twin, on views of a longer cache" * cpu_kernels) {
   for (int E : {16, 20, 64}) {
     for (const std::vector<int32_t>& start :
          {std::vector<int32_t>{}, std::vector<int32_t>{0, 30, 39}}) {
@@ -224,7 +227,7 @@ TEST_CASE_FIXTURE(testing::OnCpu, "decode_attention: kernel and twin, on views o
   }
 }
 
-TEST_CASE_FIXTURE(testing::OnCpu, "draw: kernel and twin") {
+TEST_CASE_FIXTURE(testing::OnCpu, "draw: kernel and twin" * cpu_kernels) {
   for (int V : {7, 512, 5000}) {
     for (float temperature : {1.0f, 0.6f, 1.5f}) {
       const mx::array logits = noise({300, V}, 15, 3),
@@ -241,7 +244,9 @@ TEST_CASE_FIXTURE(testing::OnCpu, "draw: kernel and twin") {
   }
 }
 
-TEST_CASE_FIXTURE(testing::OnCpu, "kernels are refused for other types and when switched off") {
+TEST_CASE_FIXTURE(
+    testing::OnCpu,
+    "kernels are refused for other types and when switched off" * cpu_kernels) {
   const mx::array x = noise({4}, 1);
   CHECK(cpu_kernels_for(x) == (mx::default_device() == mx::Device::cpu));
   CHECK(!cpu_kernels_for(mx::astype(x, mx::bfloat16)));

@@ -15,7 +15,9 @@ float largest_difference(const mx::array& a, const mx::array& b) {
 
 }  // namespace
 
-TEST_CASE_FIXTURE(testing::OnCpu, "token head kernels equal their plain twins") {
+TEST_CASE_FIXTURE(
+    testing::OnCpu,
+    "token head kernels equal their plain twins" * testing::cpu_kernels) {
   for (int V : {1, 7, 16, 50, 1000}) {
     CAPTURE(V);
     mx::random::seed(V);
@@ -41,7 +43,9 @@ TEST_CASE_FIXTURE(testing::OnCpu, "token head kernels equal their plain twins") 
   }
 }
 
-TEST_CASE_FIXTURE(testing::OnCpu, "token head: impossible tokens and broken logits") {
+TEST_CASE_FIXTURE(
+    testing::OnCpu,
+    "token head: impossible tokens and broken logits" * testing::cpu_kernels) {
   float inf = std::numeric_limits<float>::infinity();
   mx::array logits({1.0f, -inf, 2.0f, 1.0f, NAN, 2.0f}, {2, 3});
   mx::array targets({1, 0}, {2}, mx::int32);

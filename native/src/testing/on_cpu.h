@@ -1,5 +1,8 @@
 // A test's fixture: kernels of the CPU run on the CPU, in a build for a GPU too.
 #pragma once
+#include "kernels/blas.h"
+
+#include <doctest/doctest.h>
 #include <mlx/mlx.h>
 
 namespace atelier::testing {
@@ -13,5 +16,8 @@ struct OnCpu {
     mlx::core::set_default_device(before);
   }
 };
+
+/** Decorates a case: without a BLAS (the wheels for GPUs, macOS) nothing goes to the CPU's kernels. */
+inline const auto cpu_kernels = doctest::skip(!has_blas());
 
 }  // namespace atelier::testing
