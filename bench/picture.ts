@@ -100,7 +100,7 @@ function panelOf(
       return grid + text(-5, y + 3.5, label(value), 9, 'fill="#666" text-anchor="end"');
     }),
     text(0, plot.height + 13, caption, 9, 'fill="#666"'),
-    text(plot.width, plot.height + 13, `${last} steps`, 9, 'fill="#666" text-anchor="end"'),
+    text(plot.width, -8, `${last} steps`, 9, 'fill="#666" text-anchor="end"'),
     ...bands.map(band),
     ...lines.map(
       ({ values, color, width }) =>

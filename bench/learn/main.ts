@@ -8,6 +8,7 @@ import { AtelierError } from '../../shared/rpc';
 import { CASES } from './cases';
 import { oneRun, type OneRun } from './one-run';
 import { learnPicture } from './picture';
+import { learnTable } from './table';
 
 const { values, positionals, device } = readArguments(process.argv.slice(2), {
   seeds: { type: 'string', default: '0,1,2' },
@@ -39,6 +40,7 @@ for (const name of names)
     console.log(line(runs.at(-1)!));
     // after each, for all of it takes an hour and may be cut short
     writeFileSync(kept, runs.map((run) => `${JSON.stringify(run, digits)}\n`).join(''));
+    writeFileSync(join(values.out, 'learn.md'), learnTable(runs));
     writeFileSync(join(values.out, 'learn.svg'), learnPicture(runs));
   }
 const faults = runs.filter(({ fault }) => fault !== null);
