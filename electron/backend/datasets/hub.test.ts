@@ -214,3 +214,11 @@ test('several configs and none that is meant, a refusal, and paths that lead out
   answer = (_, response) => (response.writeHead(401).end(), true);
   await expect(fetched('openai/gsm8k')).rejects.toMatchObject({ code: 'forbidden' });
 });
+
+test('of a large data set the Hub copies the beginning: what is fetched says so', async () => {
+  files = ['main/partial-train', 'main/test'].map((part) => parquet(`${part}/0000.parquet`));
+  const done = (await fetched('openai/gsm8k:main')).at(-1)!;
+  if (done.kind !== 'done') throw new Error('the fetch did not end');
+  const notes = Object.fromEntries(done.datasets.map(({ split, notes: told }) => [split, told]));
+  expect(notes).toEqual({ train: [expect.stringContaining('the beginning of a larger data set')], test: [] });
+});

@@ -8,7 +8,7 @@ import { parseReference } from './hub-reference';
 
 export interface Fetched {
   /** Each lies in a folder of its own. */
-  splits: { split: string; folder: string }[];
+  splits: { split: string; folder: string; partial: boolean }[];
   /** For people. */
   name: string;
   /** repo:config. */
@@ -63,7 +63,11 @@ export class Hub {
     const name = `${repo.split('/').at(-1)!}${chosen === 'default' ? '' : ` ${chosen}`}`;
     const splits = [...new Set(own.map((file) => file.split))];
     return {
-      splits: splits.map((each) => ({ split: each, folder: join(folder, each) })),
+      splits: splits.map((each) => ({
+        split: each,
+        folder: join(folder, each),
+        partial: own.some((file) => file.split === each && file.partial),
+      })),
       name,
       origin: `${repo}:${chosen}`,
     };

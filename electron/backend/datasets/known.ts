@@ -13,6 +13,8 @@ export const Entry = z.object({
   named: z.string().optional(),
   split: z.string().nullable().default(null),
   reference: z.string().nullable().default(null),
+  /** The beginning of a split that is larger on the Hub. */
+  partial: z.boolean().default(false),
   addedAt: z.number(),
 });
 export type Entry = z.infer<typeof Entry>;
@@ -46,6 +48,7 @@ export async function knownOf(entries: readonly Entry[], folder: string): Promis
         path: join(folder, `${entry.id}.jsonl`),
         split: null,
         reference: null,
+        partial: false,
         addedAt: 0,
         bundled: entry,
       })),

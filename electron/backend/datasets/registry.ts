@@ -185,10 +185,10 @@ export class DatasetRegistry {
   async *fetch(reference: string, signal: AbortSignal): AsyncGenerator<FetchItem> {
     const { splits, name, origin } = yield* this.#hub.fetch(reference, signal);
     const all = await this.#known();
-    for (const { split, folder } of splits) {
+    for (const { split, folder, partial } of splits) {
       if (all.some(({ path }) => path === folder)) continue;
       const parts = (await findParts(folder)).map((part) => ({ ...part, split }));
-      await this.#register(parts, { name, source: 'hub', path: folder, reference: origin });
+      await this.#register(parts, { name, source: 'hub', path: folder, reference: origin, partial });
     }
     const now = await this.#known();
     const fetched = now.filter(({ path }) => splits.some(({ folder }) => folder === path));
@@ -231,7 +231,7 @@ export class DatasetRegistry {
   /** Adds parts of a path, train's first. @throws AtelierError, and adds none, where one has no usable row */
   async #register(
     parts: readonly DataPart[],
-    made: Pick<Entry, 'name' | 'source' | 'path'> & Partial<Pick<Entry, 'named' | 'reference'>>,
+    made: Pick<Entry, 'name' | 'source' | 'path'> & Partial<Pick<Entry, 'named' | 'reference' | 'partial'>>,
     called = basename(made.path),
   ): Promise<Dataset[]> {
     const taken = new Set((await this.#known()).map((known) => known.id));
@@ -241,7 +241,7 @@ export class DatasetRegistry {
         const name = split === null ? made.name : `${made.name} (${split})`;
         const id = makeId(name, taken, 'dataset');
         taken.add(id);
-        return { reference: null, ...made, id, name, split, addedAt: Date.now() };
+        return { reference: null, partial: false, ...made, id, name, split, addedAt: Date.now() };
       });
     try {
       for (const entry of added) await this.#requireRows(entry, called);
@@ -318,7 +318,7 @@ export class DatasetRegistry {
         columns,
         ...mapped,
         problems,
-        notes: [...notes, ...noteOfColumns(indexed.found)],
+        notes: [...notes, ...(known.partial ? [beginning] : []), ...noteOfColumns(indexed.found)],
       };
       if (rows > 0) return { ...shared, ...found, state: 'ready' };
       return { ...shared, ...found, state: 'invalid', reason: noRows(problems) };
@@ -329,6 +329,8 @@ export class DatasetRegistry {
     }
   }
 }
+
+const beginning = 'It is the beginning of a larger data set: the Hub’s own copy has no more of it.';
 
 const nothing = {
   format: '',
