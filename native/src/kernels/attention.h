@@ -1,8 +1,9 @@
 #pragma once
 
-#include "kernels/primitive.h"
+#include "kernels/heads.h"
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace atelier {
@@ -60,5 +61,33 @@ mx::array decode_attention_gpu(
     const mx::array& slot,
     const AttentionSpec& spec);
 bool decode_attention_fits_gpu(const mx::array& q, const mx::array& k_cache);
+
+/** What attention gives [B, H, 1, E], and the caches with the new slot. */
+struct DecodedHeads {
+  mx::array y, k_cache, v_cache;
+};
+/**
+ * All that lies between the stacked q/k/v product of one position a row, [B, 1, (H + 2K) E], and the output product:
+ * split_heads (kernels/heads.h), its k and v into `slot` of whole caches, in their buffers (GpuKernel::in_place), and
+ * decode_attention. Its twins are those, one after the other. On CUDA.
+ */
+DecodedHeads decode_heads_gpu(
+    const mx::array& qkv,
+    const std::optional<mx::array>& q_norm,
+    const std::optional<mx::array>& k_norm,
+    const mx::array& cos,
+    const mx::array& sin,
+    const HeadsSpec& heads,
+    const mx::array& k_cache,
+    const mx::array& v_cache,
+    const mx::array& start_B,
+    const mx::array& slot,
+    const AttentionSpec& spec);
+bool decode_heads_fits_gpu(
+    const mx::array& qkv,
+    const std::optional<mx::array>& q_norm,
+    const mx::array& cos,
+    const HeadsSpec& heads,
+    const mx::array& k_cache);
 
 }  // namespace atelier

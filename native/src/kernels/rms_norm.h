@@ -15,6 +15,10 @@ struct NormBranch {
   mx::array x, normed;
 };
 NormBranch rms_norm_branch_gpu(const mx::array& x, const mx::array& w, float eps);
+/** Of rms_norm_gpu's result (gpu/kernel.h): inputs x, w. */
+struct NormRecipe {
+  float eps;
+};
 bool rms_norm_fits_gpu(const mx::array& x, const mx::array& w);
 
 }  // namespace atelier

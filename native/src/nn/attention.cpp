@@ -90,4 +90,39 @@ KeysValues append(KvCache& cache, int layer, const mx::array& k, const mx::array
   return {keys, append(cache, at.v, v)};
 }
 
+mx::array attend(
+    KvCache* cache,
+    int layer,
+    const mx::array& qkv,
+    const std::optional<mx::array>& q_norm,
+    const std::optional<mx::array>& k_norm,
+    const RopeAngles& angles,
+    const HeadsSpec& heads,
+    const Visibility& visible,
+    const Look& look) {
+  if (cache && cache->on_device && !visible.mask) {
+    KvCache::Layer& at = cache->layers[layer];
+    if (decode_heads_fits_gpu(qkv, q_norm, angles.cos, heads, *at.k)) {
+      const DecodedHeads out = decode_heads_gpu(
+          qkv,
+          q_norm,
+          k_norm,
+          angles.cos,
+          angles.sin,
+          heads,
+          *at.k,
+          *at.v,
+          cache->on_device->start_B,
+          cache->on_device->slot,
+          {{}, look.scale, look.window});
+      at.k = out.k_cache;
+      at.v = out.v_cache;
+      return out.y;
+    }
+  }
+  const Heads now = split_heads(qkv, q_norm, k_norm, angles, heads);
+  const KeysValues all = cache ? append(*cache, layer, now.k, now.v) : KeysValues{now.k, now.v};
+  return attention(now.q, all.k, all.v, visible, look.scale, look.window);
+}
+
 }  // namespace atelier

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "core/mlx.h"
+#include "nn/block.h"
 #include "nn/kv_cache.h"
 
 #include <cstdint>
@@ -46,5 +47,26 @@ struct KeysValues {
  * whole of it is returned.
  */
 KeysValues append(KvCache& cache, int layer, const mx::array& k, const mx::array& v);
+
+/** How a layer's queries look at its keys. */
+struct Look {
+  double scale;
+  int window = 0;
+};
+
+/**
+ * From the stacked q/k/v product [B, L, (H + 2K) E] to attention's heads [B, H, L, E]: split_heads (nn/block.h), append
+ * to the layer where there is a cache, attention; in one kernel where there is one.
+ */
+mx::array attend(
+    KvCache* cache,
+    int layer,
+    const mx::array& qkv,
+    const std::optional<mx::array>& q_norm,
+    const std::optional<mx::array>& k_norm,
+    const RopeAngles& angles,
+    const HeadsSpec& heads,
+    const Visibility& visible,
+    const Look& look);
 
 }  // namespace atelier

@@ -1,6 +1,8 @@
 #include "nn/block.h"
 
+#include "kernels/lora_sum.h"
 #include "kernels/swiglu.h"
+#include "kernels/thin_product.h"
 
 namespace atelier {
 
@@ -12,11 +14,16 @@ mx::array rms_norm(const mx::array& x, const mx::array& w, float eps) {
 }
 
 NormBranch rms_norm_branch(const mx::array& x, const mx::array& w, float eps) {
-  return rms_norm_fits_gpu(x, w) ? rms_norm_branch_gpu(x, w, eps)
-                                 : NormBranch{x, rms_norm(x, w, eps)};
+  return rms_norm_fits_gpu(x, w) && x.is_tracer() ? rms_norm_branch_gpu(x, w, eps)
+                                                  : NormBranch{x, rms_norm(x, w, eps)};
 }
 
 mx::array swiglu(const mx::array& gate_up) {
+  for (const auto& gated : {thin_product_gated_gpu, lora_sum_gated_gpu}) {
+    if (const std::optional<mx::array> made = gated(gate_up)) {
+      return *made;
+    }
+  }
   if (swiglu_fits_gpu(gate_up)) {
     return swiglu_gpu(gate_up);
   }

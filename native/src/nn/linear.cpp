@@ -1,5 +1,7 @@
 #include "nn/linear.h"
 
+#include "kernels/lora_sum.h"
+#include "kernels/thin_product.h"
 #include "nn/lora_linear.h"
 #include "nn/stacking.h"
 
@@ -33,6 +35,15 @@ mx::array with_lora(
     const mx::array& x) {
   const Weight w = weight_of(weights, name, x.shape(-1));
   auto found = lora.find(name + ".A");
+  if (!w.quantised() && !in_parts(weights, name)) {
+    ThinProduct thin{x, w.floats(), onto};
+    if (found != lora.end()) {
+      thin.lora = {found->second, lora.at(name + ".B")};
+    }
+    if (thin_product_fits_gpu(thin)) {
+      return thin_product_gpu(thin);
+    }
+  }
   if (found == lora.end()) {
     return onto ? w.times_onto(*onto, x) : base_product(weights, name, x);
   }
@@ -42,7 +53,8 @@ mx::array with_lora(
     return lora_linear(onto, w, a, b, x);
   }
   const mx::array y = onto ? w.times_onto(*onto, x) : base_product(weights, name, x);
-  return Weight(b).times_onto(y, product(x, a));
+  const mx::array h = product(x, a);
+  return lora_sum_fits_gpu(y, h, b) ? lora_sum_gpu(y, h, b) : Weight(b).times_onto(y, h);
 }
 
 }  // namespace

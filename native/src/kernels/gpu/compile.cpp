@@ -43,14 +43,18 @@ std::string text_of(Program program, Nvrtc::Size* size_of, Nvrtc::Text* text_of)
   return text;
 }
 
+// The driver compiles on for the GPU that is there; bf16 begins with compute capability 8.0.
+const char* architecture() {
+  return gpu_launches_overlap() ? "--gpu-architecture=compute_90" : "--gpu-architecture=compute_80";
+}
+
 std::string compile(const std::string& key, const std::string& source) {
   static const Nvrtc api;
   Program program = nullptr;
   if (api.create(&program, source.c_str(), "kernel.cu", 0, nullptr, nullptr) != 0) {
     throw Error(ErrorCode::internal, "NVRTC takes no program");
   }
-  // The driver compiles on for the GPU that is there; bf16 begins with compute capability 8.0.
-  const char* options[] = {"--gpu-architecture=compute_80", "--std=c++17"};
+  const char* options[] = {architecture(), "--std=c++17"};
   const int status = api.compile(program, 2, options);
   const std::string result = status == 0 ? text_of(program, api.ptx_size, api.ptx)
                                          : text_of(program, api.log_size, api.log);
@@ -63,6 +67,17 @@ std::string compile(const std::string& key, const std::string& source) {
 
 }  // namespace
 
+bool gpu_launches_overlap() {
+  static const int major = [] {
+    constexpr int compute_capability_major = 75;
+    int found = 0;
+    loaded_function<int(int*, int, int)>("libcuda.so.1", "cuDeviceGetAttribute")(
+        &found, compute_capability_major, 0);
+    return found;
+  }();
+  return major >= 9;
+}
+
 const std::string& compile_gpu(const std::string& key, const std::function<std::string()>& source) {
   static std::mutex mutex;
   static std::map<std::string, std::string> made;
@@ -72,6 +87,10 @@ const std::string& compile_gpu(const std::string& key, const std::function<std::
 }
 
 #else
+
+bool gpu_launches_overlap() {
+  return false;
+}
 
 const std::string& compile_gpu(const std::string& key, const std::function<std::string()>&) {
   throw Error(ErrorCode::internal, key + ": a CUDA kernel in a build without CUDA");

@@ -5,6 +5,9 @@
 
 namespace atelier {
 
+/** Whether kernels can wait for those before them themselves (gpu/source.h): from compute capability 9.0 on. */
+bool gpu_launches_overlap();
+
 /**
  * PTX of a CUDA source, through the NVRTC that libmlx has loaded; `key` names it, and it is compiled once a process.
  * Throws internal with the compiler's words.

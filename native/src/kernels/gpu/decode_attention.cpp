@@ -9,9 +9,9 @@ namespace {
 
 // A block a row, key head and part of the slots. A group of LANES lanes reads a slot (16 bytes a lane), AT_ONCE slots
 // are under way in each group, and all G queries of the key head use them. The running maximum and sum of each group
-// are joined at the end; with several parts by a second kernel.
-const char* parts_source = R"(
-  constexpr int W = 16 / sizeof(T), LANES = E / W, GROUPS = THREADS / LANES;
+// are joined at the end, and those of several parts by the block that is done last.
+const char* begin_source = R"(
+  constexpr int W = 16 / sizeof(T), LANES = E / W, GROUPS = THREADS / LANES, WARPS = THREADS / 32;
   const int hk = blockIdx.x, b = blockIdx.y, part = blockIdx.z;
   const int group = threadIdx.x / LANES, lane = threadIdx.x % LANES;
   const int end = slot[0] + 1, begin = WINDOW > 0 ? max(start[b], end - WINDOW) : start[b];
@@ -20,57 +20,163 @@ const char* parts_source = R"(
   const T* keys = k + (size_t(b) * K + hk) * S * E + lane * W;
   const T* values = v + (size_t(b) * K + hk) * S * E + lane * W;
   float query[G][W], out[G][W], m[G], sum[G];
+  Pack<T, W> key[AT_ONCE], value[AT_ONCE];
+  auto read = [&](Pack<T, W>* to_read, const T* of, int s) {
+#pragma unroll
+    for (int u = 0; u < AT_ONCE; u++) to_read[u] = load<W>(of + size_t(min(s + u * GROUPS, to - 1)) * E);
+  };
+  auto ask = [&](const T* of) {
+    for (int g = 0; g < G; g++) {
+      const Pack<T, W> a = load<W>(of + g * E + lane * W);
+      for (int j = 0; j < W; j++) query[g][j] = float(a.v[j]) * (as_float(SCALE) * 1.44269504f);   // for powers of two
+    }
+  };
+)";
+
+const char* given_source = R"(
+  wait_for_previous();
+  if (from < to) {
+    read(key, keys, from + group);
+    read(value, values, from + group);
+  }
+  ask(q + (size_t(b) * H + hk * G) * E);
+)";
+
+// The queries, the new key and the new value are made here: a warp a head, a lane PER numbers and those half a head
+// further. The part that ends with the new slot writes it (in_place: the caches are outputs as well). Slots before it
+// are there before what x is made of.
+const char* made_source = R"(
+  constexpr int HALF = E / 2, PER = HALF / 32;
+  __shared__ alignas(16) T asked[G][E];
+  if (gridDim.y <= 16) start_next();   // as far as thin products go: what follows more rows is none of ours
+  const bool old = from < to && from + GROUPS * AT_ONCE < end;
+  if (old) {
+    read(key, keys, from + group);
+    read(value, values, from + group);
+  }
+  wait_for_previous();
+  const float* c = cos + (SHARED ? 0 : size_t(b) * E);
+  const float* s = sin + (SHARED ? 0 : size_t(b) * E);
+  for (int h = threadIdx.x / 32; h < G + 2; h += WARPS) {
+    const int index = h < G ? hk * G + h : h == G ? H + hk : H + K + hk, i = threadIdx.x % 32 * PER;
+    const T* of = x + (size_t(b) * (H + 2 * K) + index) * E;
+    Pack<T, PER> low = load<PER>(of + i), high = load<PER>(of + HALF + i);
+    if (h <= G) {
+      const T* w = h < G ? wq : wk;
+      float scale = 1;
+      if (NORM) {
+        float squares = 0;
+        for (int j = 0; j < PER; j++) {
+          squares += float(low.v[j]) * float(low.v[j]) + float(high.v[j]) * float(high.v[j]);
+        }
+        scale = rsqrtf(warp_sum(squares) / E + as_float(EPS));
+      }
+      for (int j = 0; j < PER; j++) {
+        float a = float(low.v[j]), d = float(high.v[j]);
+        if (NORM) {
+          a *= scale * float(w[i + j]);
+          d *= scale * float(w[HALF + i + j]);
+        }
+        low.v[j] = T(a * c[i + j] + d * s[i + j]);
+        high.v[j] = T(d * c[HALF + i + j] + a * s[HALF + i + j]);
+      }
+    }
+    const size_t at = ((size_t(b) * K + hk) * S + end - 1) * E;
+    T* put = h < G ? &asked[h][0] : const_cast<T*>(h == G ? k : v) + at;
+    if (h < G || (from < to && to == end)) {
+      store<PER>(put + i, low);
+      store<PER>(put + HALF + i, high);
+    }
+  }
+  __syncthreads();
+  if (from < to && !old) {
+    read(key, keys, from + group);
+    read(value, values, from + group);
+  }
+  ask(&asked[0][0]);
+)";
+
+const char* end_source = R"(
   for (int g = 0; g < G; g++) {
-    const Pack<T, W> a = load<W>(q + (size_t(b) * H + hk * G + g) * E + lane * W);
-    for (int j = 0; j < W; j++) { query[g][j] = float(a.v[j]) * as_float(SCALE); out[g][j] = 0; }
+    for (int j = 0; j < W; j++) out[g][j] = 0;
     m[g] = -INFINITY;
     sum[g] = 0;
   }
-  // All lanes of a warp go round together: they exchange numbers.
+  // All lanes of a warp go round together: they exchange numbers. The next keys are under way while values are summed,
+  // the next values during the scores.
   for (int base = from; base < to; base += GROUPS * AT_ONCE) {
-    const int s = base + group;
-    Pack<T, W> key[AT_ONCE], value[AT_ONCE];
+    const int at = base + group, next = at + GROUPS * AT_ONCE;
+    float p[G][AT_ONCE];
 #pragma unroll
     for (int u = 0; u < AT_ONCE; u++) {
-      const int at = min(s + u * GROUPS, to - 1);
-      key[u] = load<W>(keys + size_t(at) * E);
-      value[u] = load<W>(values + size_t(at) * E);
+      float of[W];
+      for (int j = 0; j < W; j++) of[j] = float(key[u].v[j]);
+#pragma unroll
+      for (int g = 0; g < G; g++) {
+        float dot = 0;
+        for (int j = 0; j < W; j++) dot += query[g][j] * of[j];
+        for (int o = LANES / 2; o; o >>= 1) dot += __shfl_xor_sync(~0u, dot, o);
+        p[g][u] = at + u * GROUPS < to ? dot : -INFINITY;
+      }
     }
+    read(key, keys, next);
 #pragma unroll
     for (int g = 0; g < G; g++) {
-      float score[AT_ONCE], most = m[g];
+      float most = m[g];
 #pragma unroll
-      for (int u = 0; u < AT_ONCE; u++) {
-        float dot = 0;
-        for (int j = 0; j < W; j++) dot += query[g][j] * float(key[u].v[j]);
-        for (int o = LANES / 2; o; o >>= 1) dot += __shfl_xor_sync(~0u, dot, o);
-        score[u] = s + u * GROUPS < to ? dot : -INFINITY;
-        most = fmaxf(most, score[u]);
+      for (int u = 0; u < AT_ONCE; u++) most = fmaxf(most, p[g][u]);
+      if (__any_sync(~0u, most > m[g])) {
+        const float by = m[g] == most ? 1 : power_of_two(m[g] - most);   // also where nothing was seen yet
+        sum[g] *= by;
+        for (int j = 0; j < W; j++) out[g][j] *= by;
+        m[g] = most;
       }
-      const float by = m[g] == most ? 1 : __expf(m[g] - most);   // also where nothing was seen yet
-      m[g] = most;
-      sum[g] *= by;
-      for (int j = 0; j < W; j++) out[g][j] *= by;
 #pragma unroll
       for (int u = 0; u < AT_ONCE; u++) {
-        const float p = score[u] == -INFINITY ? 0 : __expf(score[u] - most);
-        sum[g] += p;
-        for (int j = 0; j < W; j++) out[g][j] += p * float(value[u].v[j]);
+        p[g][u] = p[g][u] == -INFINITY ? 0 : power_of_two(p[g][u] - most);
+        sum[g] += p[g][u];
+      }
+    }
+#pragma unroll
+    for (int u = 0; u < AT_ONCE; u++) {
+      float of[W];
+      for (int j = 0; j < W; j++) of[j] = float(value[u].v[j]);
+#pragma unroll
+      for (int g = 0; g < G; g++) {
+        for (int j = 0; j < W; j++) out[g][j] += p[g][u] * of[j];
+      }
+    }
+    read(value, values, next);
+  }
+  // The groups of a warp first.
+#pragma unroll
+  for (int g = 0; g < G; g++) {
+    for (int o = LANES; o < 32; o <<= 1) {
+      const float top = fmaxf(m[g], __shfl_xor_sync(~0u, m[g], o)), by = m[g] == top ? 1 : power_of_two(m[g] - top);
+      m[g] = top;
+      sum[g] *= by;
+      sum[g] += __shfl_xor_sync(~0u, sum[g], o);
+      for (int j = 0; j < W; j++) {
+        out[g][j] *= by;
+        out[g][j] += __shfl_xor_sync(~0u, out[g][j], o);
       }
     }
   }
-  __shared__ float all_m[GROUPS][G], all_sum[GROUPS][G], all_out[GROUPS][G][E];
-  for (int g = 0; g < G; g++) {
-    if (lane == 0) { all_m[group][g] = m[g]; all_sum[group][g] = sum[g]; }
-    for (int j = 0; j < W; j++) all_out[group][g][lane * W + j] = out[g][j];
+  __shared__ float all_m[WARPS][G], all_sum[WARPS][G], all_out[WARPS][G][E];
+  const int warp = threadIdx.x / 32;
+  if (threadIdx.x % 32 < LANES) {
+    for (int g = 0; g < G; g++) {
+      if (lane == 0) { all_m[warp][g] = m[g]; all_sum[warp][g] = sum[g]; }
+      for (int j = 0; j < W; j++) all_out[warp][g][lane * W + j] = out[g][j];
+    }
   }
   __syncthreads();
   for (int n = threadIdx.x; n < G * E; n += THREADS) {
     const int g = n / E, e = n % E;
     float top = -INFINITY, total = 0, x = 0;
-    for (int i = 0; i < GROUPS; i++) top = fmaxf(top, all_m[i][g]);
-    for (int i = 0; i < GROUPS; i++) {
-      const float by = all_m[i][g] > -INFINITY ? __expf(all_m[i][g] - top) : 0;
+    for (int i = 0; i < WARPS; i++) top = fmaxf(top, all_m[i][g]);
+    for (int i = 0; i < WARPS; i++) {
+      const float by = all_m[i][g] > -INFINITY ? power_of_two(all_m[i][g] - top) : 0;
       total += all_sum[i][g] * by;
       x += all_out[i][g][e] * by;
     }
@@ -83,24 +189,87 @@ const char* parts_source = R"(
       if (e == 0) { to[E] = top; to[E + 1] = total; }
     }
   }
-)";
-
-const char* join_source = R"(
-  const size_t row = blockIdx.x;
-  const float* from = partial + row * PARTS * (E + 2);
-  float top = -INFINITY, total = 0, x = 0;
-  for (int i = 0; i < PARTS; i++) top = fmaxf(top, from[i * (E + 2) + E]);
-  for (int i = 0; i < PARTS; i++) {
-    const float m = from[i * (E + 2) + E], by = m > -INFINITY ? __expf(m - top) : 0;
-    total += from[i * (E + 2) + E + 1] * by;
-    x += from[i * (E + 2) + threadIdx.x] * by;
+  if (PARTS == 1) return;
+  // Whoever is the last of this row and key head joins the parts, and leaves the count as it was found.
+  __shared__ bool last;
+  __threadfence();
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    int* count = const_cast<int*>(counts) + b * K + hk;
+    last = atomicAdd(count, 1) == PARTS - 1;
+    if (last) *count = 0;
+    __threadfence();
   }
-  y[row * E + threadIdx.x] = T(x / total);
+  __syncthreads();
+  if (!last) return;
+  for (int n = threadIdx.x; n < G * E; n += THREADS) {
+    const size_t row = size_t(b) * H + hk * G + n / E;
+    const float* of = partial + row * PARTS * (E + 2);
+    float tops[PARTS], sums[PARTS], xs[PARTS];
+#pragma unroll
+    for (int i = 0; i < PARTS; i++) {
+      tops[i] = load_shared_by_blocks(of + i * (E + 2) + E);
+      sums[i] = load_shared_by_blocks(of + i * (E + 2) + E + 1);
+      xs[i] = load_shared_by_blocks(of + i * (E + 2) + n % E);
+    }
+    float top = -INFINITY, total = 0, x = 0;
+    for (int i = 0; i < PARTS; i++) top = fmaxf(top, tops[i]);
+    for (int i = 0; i < PARTS; i++) {
+      const float by = tops[i] > -INFINITY ? power_of_two(tops[i] - top) : 0;
+      total += sums[i] * by;
+      x += xs[i] * by;
+    }
+    y[row * E + n % E] = T(x / total);
+  }
 )";
 
-// Enough blocks for a GPU of 132 multiprocessors, of at least 64 slots each.
-int parts_of(int blocks, int slots) {
-  return std::clamp(528 / std::max(1, blocks), 1, std::max(1, slots / 64));
+constexpr int processors = 132, wanted_blocks = 4 * processors;
+
+// Few blocks are made of more threads, as far as their sums fit into shared memory.
+int threads_of(int blocks, int G, int E) {
+  return blocks > processors ? 128 : G * E <= 512 ? 512 : 128;
+}
+
+// Enough blocks, of at least 64 slots each, or as many as there are threads where those are more.
+int parts_of(int blocks, int slots, int threads) {
+  const int least = threads > 128 ? threads : 64;
+  return std::clamp(wanted_blocks / std::max(1, blocks), 1, std::max(1, slots / least));
+}
+
+// A layer's attention waits for that of the layer before: they can share the counts.
+const mx::array& counts() {
+  thread_local const mx::array made = [] {
+    mx::array zeros = mx::contiguous(mx::zeros({wanted_blocks}, mx::int32));
+    zeros.eval();
+    return zeros;
+  }();
+  return made;
+}
+
+GpuLaunch launch(
+    const mx::Shape& queries,
+    const mx::array& k_cache,
+    mx::Dtype dtype,
+    const AttentionSpec& spec) {
+  const int B = queries[0], H = queries[1], E = queries[3], K = k_cache.shape(1),
+            S = k_cache.shape(2), G = H / K;
+  const int threads = threads_of(B * K, G, E), P = parts_of(B * K, S, threads);
+  return {
+      {queries, P == 1 ? mx::Shape{1} : mx::Shape{B * H * P, E + 2}},
+      {dtype, mx::float32},
+      {K, B, P},
+      threads,
+      {{"H", H},
+       {"K", K},
+       {"G", G},
+       {"E", E},
+       {"PARTS", P},
+       {"THREADS", threads},
+       {"AT_ONCE", G > 4 ? 2 : 4},
+       {"SCALE", float_bits(static_cast<float>(spec.scale))},
+       {"WINDOW", spec.window}},
+      {{"S", S}},
+      threads == 128 && G <= 2 ? 4 : 1};
 }
 
 }  // namespace
@@ -118,34 +287,52 @@ mx::array decode_attention_gpu(
     const mx::array& start_B,
     const mx::array& slot,
     const AttentionSpec& spec) {
-  static const GpuKernel parts(
-      "decode_attention", {"q", "k", "v", "start", "slot"}, {"y", "partial"}, parts_source);
-  static const GpuKernel join("decode_attention_join", {"of", "partial"}, {"y"}, join_source);
-  const int B = q.shape(0), H = q.shape(1), E = q.shape(3), K = k_cache.shape(1),
-            S = k_cache.shape(2);
-  const int P = parts_of(B * K, S);
-  const Arrays out = parts(
-      {q, k_cache, v_cache, start_B, slot},
-      {{P == 1 ? q.shape() : mx::Shape{1}, P == 1 ? mx::Shape{1} : mx::Shape{B * H * P, E + 2}},
-       {q.dtype(), mx::float32},
-       {K, B, P},
-       128,
-       {{"H", H},
-        {"K", K},
-        {"G", H / K},
-        {"E", E},
-        {"PARTS", P},
-        {"THREADS", 128},
-        {"AT_ONCE", H / K > 4 ? 2 : 4},
-        {"SCALE", float_bits(static_cast<float>(spec.scale))},
-        {"WINDOW", spec.window}},
-       {{"S", S}}});
-  if (P == 1) {
-    return out[0];
-  }
-  // T is the first input's type: q comes along for it.
-  return join(
-      {q, out[1]}, {{q.shape()}, {q.dtype()}, {B * H, 1, 1}, E, {{"E", E}, {"PARTS", P}}})[0];
+  static const GpuKernel kernel(
+      "decode_attention",
+      {"q", "k", "v", "start", "slot", "counts"},
+      {"y", "partial"},
+      std::string(begin_source) + given_source + end_source);
+  return kernel(
+      {q, k_cache, v_cache, start_B, slot, counts()},
+      launch(q.shape(), k_cache, q.dtype(), spec))[0];
+}
+
+bool decode_heads_fits_gpu(
+    const mx::array& qkv,
+    const std::optional<mx::array>& q_norm,
+    const mx::array& cos,
+    const HeadsSpec& heads,
+    const mx::array& k_cache) {
+  return split_heads_fits_gpu(qkv, q_norm, cos, heads) && qkv.dtype() != mx::float32 &&
+         qkv.shape(1) == 1 && qkv.dtype() == k_cache.dtype() && heads.heads / heads.kv_heads <= 8;
+}
+
+DecodedHeads decode_heads_gpu(
+    const mx::array& qkv,
+    const std::optional<mx::array>& q_norm,
+    const std::optional<mx::array>& k_norm,
+    const mx::array& cos,
+    const mx::array& sin,
+    const HeadsSpec& heads,
+    const mx::array& k_cache,
+    const mx::array& v_cache,
+    const mx::array& start_B,
+    const mx::array& slot,
+    const AttentionSpec& spec) {
+  static const GpuKernel kernel(
+      "decode_heads",
+      {"x", "cos", "sin", "wq", "wk", "k", "v", "start", "slot", "counts"},
+      {"y", "partial"},
+      std::string(begin_source) + made_source + end_source);
+  const mx::array &wq = q_norm ? *q_norm : qkv, &wk = k_norm ? *k_norm : qkv;
+  GpuLaunch how =
+      launch({qkv.shape(0), heads.heads, 1, heads.head_dim}, k_cache, qkv.dtype(), spec);
+  how.constants.insert(
+      how.constants.end(), {{"NORM", q_norm.has_value()}, {"EPS", float_bits(heads.eps)}});
+  how.sizes.emplace_back("SHARED", cos.shape(0) == 1);
+  const Arrays out = kernel.in_place(
+      {qkv, cos, sin, wq, wk, k_cache, v_cache, start_B, slot, counts()}, {5, 6}, how);
+  return {out[2], out[0], out[1]};
 }
 
 }  // namespace atelier

@@ -5,8 +5,9 @@
 namespace atelier {
 namespace {
 
-// What is not a number stays one, in the log-probabilities. A block a row; a warp sums segments of LENGTH numbers, each under its own maximum. Then the segment and in it the
-// token are found where the cumulated mass passes the aim: the first of its kind, as draw_plain's.
+// What is not a number stays one, in the log-probabilities. A block a row; a warp sums segments of LENGTH numbers, each
+// under its own maximum. Then the segment and in it the token are found where the cumulated mass passes the aim: the
+// first of its kind, as draw_plain's.
 const char* source = R"(
   constexpr int SEGMENTS = (V + LENGTH - 1) / LENGTH;
   __shared__ float room[32], top_of[SEGMENTS], sum_of[SEGMENTS];
@@ -57,19 +58,35 @@ const char* source = R"(
   }
   const float total = block_sum(part, room);   // of rounding alone: the scan below has the last word
   __syncthreads();
-  if (threadIdx.x == 0) {
-    double whole = 0, mass = 0;
-    for (int g = 0; g < SEGMENTS; g++) whole += sum_of[g];
-    const double aim = double(u[blockIdx.x]) * whole;
-    int last = 0;
-    double last_mass = 0;
-    chosen = -1;
-    for (int g = 0; g < SEGMENTS; g++) {
-      if (sum_of[g] > 0) { last = g; last_mass = mass; }
-      mass += sum_of[g];
-      if (chosen < 0 && mass > aim && sum_of[g] > 0) { chosen = g; before = float(aim - (mass - sum_of[g])); }
+  if (warp == 0) {
+    // A lane sums EACH segments in a row; where its own begin follows from the lanes before it.
+    constexpr int EACH = (SEGMENTS + 31) / 32;
+    const int begin = lane * EACH;
+    double own = 0;
+    for (int g = begin; g < min(begin + EACH, SEGMENTS); g++) own += sum_of[g];
+    double upto = own;
+    for (int o = 1; o < 32; o <<= 1) {
+      const double n = __shfl_up_sync(~0u, upto, o);
+      if (lane >= o) upto += n;
     }
-    if (chosen < 0) { chosen = last; before = float(aim - last_mass); }
+    const double aim = double(u[blockIdx.x]) * __shfl_sync(~0u, upto, 31);
+    double mass = upto - own, left = 0;
+    int found = -1, last = -1;
+    for (int g = begin; g < min(begin + EACH, SEGMENTS); g++) {
+      if (sum_of[g] > 0) {
+        last = g;
+        if (found < 0) {
+          left = aim - mass;   // of the last with mass, where none is passed
+          if (mass + sum_of[g] > aim) found = g;
+        }
+      }
+      mass += sum_of[g];
+    }
+    const unsigned passed = __ballot_sync(~0u, found >= 0), some = __ballot_sync(~0u, last >= 0);
+    if (lane == (passed ? __ffs(passed) - 1 : some ? 31 - __clz(some) : 0)) {
+      chosen = passed ? found : max(last, 0);
+      before = float(left);
+    }
   }
   __syncthreads();
   if (warp == 0) {

@@ -6,9 +6,11 @@
 #include "kernels/gpu/kernel.h"
 #include "kernels/gpu/replay.h"
 #include "kernels/heads.h"
+#include "kernels/lora_sum.h"
 #include "kernels/product.h"
 #include "kernels/rms_norm.h"
 #include "kernels/swiglu.h"
+#include "kernels/thin_product.h"
 #include "kernels/tiles.h"
 #include "kernels/token_head.h"
 #include "kernels/uniforms.h"
@@ -255,6 +257,56 @@ TEST_CASE("gpu decode_attention and write_slot: kernels and twins, one part and 
   }
 }
 
+TEST_CASE("gpu decode_heads: what split_heads, write_slot and attention do one after the other") {
+  if (no_gpu()) {
+    return;
+  }
+  for (const mx::Dtype& type : {mx::float16, mx::bfloat16}) {
+    for (auto [B, H, K, E, S, shared] :
+         {std::tuple{3, 4, 2, 64, 64, true},
+          {1, 16, 8, 128, 1024, false},
+          {2, 16, 8, 128, 512, false},
+          {200, 8, 4, 128, 128, false},
+          {1, 8, 1, 256, 1024, true},
+          {300, 6, 6, 64, 192, false}}) {
+      CAPTURE(B);
+      CAPTURE(E);
+      for (auto [slot, window, normed] :
+           {std::tuple{0, 0, true}, {37, 16, false}, {S - 1, 0, true}}) {
+        CAPTURE(slot);
+        std::vector<int32_t> starts;
+        for (int b = 0; b < B; b++) {
+          starts.push_back(slot == 0 ? 0 : (7 * b) % (slot + 1));
+        }
+        const int angles = shared ? 1 : B;
+        const mx::array qkv = noise({B, 1, (H + 2 * K) * E}, 1, type, 2),
+                        start(starts.begin(), {B}, mx::int32), at({slot}, mx::int32),
+                        cos = noise({angles, 1, 1, E}, 4, mx::float32),
+                        sin = noise({angles, 1, 1, E}, 5, mx::float32);
+        std::optional<mx::array> q_norm, k_norm;
+        if (normed) {
+          q_norm = noise({E}, 2, type);
+          k_norm = noise({E}, 3, type);
+        }
+        auto cache = [&](uint32_t index) { return noise({B, K, S, E}, index, type); };
+        const HeadsSpec heads{H, K, E, 1e-6f};
+        const AttentionSpec spec{{}, 0.11, window};
+        mx::array k1 = cache(6), v1 = cache(7);
+        REQUIRE(decode_heads_fits_gpu(qkv, q_norm, cos, heads, k1));
+        const DecodedHeads own =
+            decode_heads_gpu(qkv, q_norm, k_norm, cos, sin, heads, k1, v1, start, at, spec);
+        const Heads now = split_heads_gpu(qkv, q_norm, k_norm, cos, sin, heads);
+        const auto [k, v] = write_slot_gpu(now.k, now.v, at, cache(6), cache(7));
+        check_same({own.v_cache}, {v}, 0);
+        check_same(
+            {own.y, own.k_cache},
+            {decode_attention_gpu(now.q, k, v, start, at, spec), k},
+            tolerance_of(type));
+      }
+    }
+  }
+}
+
 TEST_CASE("gpu draw: kernel and twin, and what is not a number stays one") {
   if (no_gpu()) {
     return;
@@ -297,6 +349,94 @@ TEST_CASE("gpu uniforms are core/random's") {
   CHECK(u.data<float>()[0] == random_uniform(seed, Stream::sampling, 0, 5));
   CHECK(u.data<float>()[1] == random_uniform(seed, Stream::sampling, 7, 0));
   CHECK(u.data<float>()[2] == random_uniform(seed, Stream::sampling, 0xffffffffu, 1 << 30));
+}
+
+TEST_CASE("gpu thin_product: kernel and twin, each part of it, rows that fill no tile") {
+  if (no_gpu()) {
+    return;
+  }
+  struct Case {
+    int N, I, O, R;
+    bool onto, norm, gated;
+  };
+  for (const mx::Dtype& type : {mx::float16, mx::bfloat16}) {
+    for (const Case& c : std::vector<Case>{
+             {1, 1024, 4096, 48, false, true, false},
+             {8, 2048, 1024, 16, true, false, false},
+             {3, 3072, 1024, 16, true, false, false},
+             {13, 1024, 6144, 32, false, true, true},
+             {8, 4096, 6144, 32, false, true, true},
+             {16, 1024, 4096, 48, false, true, false},
+             {16, 12288, 1024, 0, true, false, false},
+             {15, 160, 96, 16, false, true, true},
+             {2, 160, 80, 0, true, true, false}}) {
+      CAPTURE(c.N);
+      CAPTURE(c.O);
+      const mx::array x = noise({c.N, 1, c.I}, 1, type), norm = noise({c.I}, 2, type);
+      ThinProduct p{x, noise({c.O, c.I}, 3, type, 1 / std::sqrt(float(c.I)))};
+      if (c.onto) {
+        p.onto = noise({c.N, 1, c.O}, 4, type);
+      }
+      if (c.R > 0) {
+        p.lora = {
+            noise({c.R, c.I}, 5, type, 1 / std::sqrt(float(c.I))),
+            noise({c.O, c.R}, 6, type, 0.2f)};
+      }
+      ThinProduct before = p;  // the norm and the gate as a model asks for them
+      before.x = c.norm ? rms_norm_gpu(x, norm, 1e-6f) : x;
+      if (c.norm) {
+        p.norm = ThinProduct::Norm{norm, 1e-6f};
+      }
+      p.gated = c.gated;
+      ThinProduct wide = p;
+      wide.x = mx::astype(p.x, mx::float32);
+      wide.w = mx::astype(p.w, mx::float32);
+      if (p.onto) {
+        wide.onto = mx::astype(*p.onto, mx::float32);
+      }
+      if (p.lora) {
+        wide.lora = {mx::astype(p.lora->a, mx::float32), mx::astype(p.lora->b, mx::float32)};
+      }
+      if (p.norm) {
+        wide.norm->w = mx::astype(norm, mx::float32);
+      }
+      REQUIRE(thin_product_fits_gpu(p));
+      const mx::array twin = thin_product_plain(wide);
+      // A gate's rounding is multiplied by what it gates.
+      const double tolerance = (c.gated ? 6 : 2) * tolerance_of(type);
+      for (int again = 0; again < 3; again++) {
+        check_same({thin_product_gpu(p)}, {twin}, tolerance);
+      }
+      mx::array y = thin_product_gpu(before);
+      if (c.gated) {
+        const std::optional<mx::array> gated = thin_product_gated_gpu(y);
+        REQUIRE(gated);
+        y = *gated;
+      }
+      check_same({y}, {thin_product_gpu(p)}, 0);
+    }
+  }
+}
+
+TEST_CASE("gpu lora_sum: kernel and twin, with and without a gate, rows that fill no tile") {
+  if (no_gpu()) {
+    return;
+  }
+  for (const mx::Dtype& type : {mx::float16, mx::bfloat16}) {
+    for (auto [N, O, R] : {std::tuple{256, 6144, 32}, {17, 4096, 48}, {5, 64, 16}, {70, 192, 64}}) {
+      CAPTURE(N);
+      const mx::array y = noise({N, 1, O}, 1, type), h = noise({N, 1, R}, 2, type),
+                      b = noise({O, R}, 3, type, 0.2f);
+      REQUIRE(lora_sum_fits_gpu(y, h, b));
+      const Arrays wide = as_f32({y, h, b});
+      const mx::array twin = lora_sum_plain(wide[0], wide[1], wide[2]);
+      const mx::array own = lora_sum_gpu(y, h, b);
+      const std::optional<mx::array> gated = lora_sum_gated_gpu(own);
+      REQUIRE(gated);
+      check_same({own}, {twin}, 2 * tolerance_of(type));
+      check_same({*gated}, {swiglu_plain(twin)}, 6 * tolerance_of(type));
+    }
+  }
 }
 
 TEST_CASE("gpu product_f32: kernel and twin") {

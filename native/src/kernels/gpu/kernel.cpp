@@ -9,6 +9,7 @@
 
 #include <cstring>
 #include <map>
+#include <mutex>
 
 namespace atelier {
 namespace {
@@ -74,6 +75,9 @@ std::map<std::string, std::shared_ptr<mx::Primitive>>& launches() {
   return made;
 }
 
+std::mutex starts_mutex;
+std::map<std::string, GpuKernelStart> starts;
+
 std::string type_name(const mx::Dtype& type) {
   switch (type.val()) {
     case mx::Dtype::Val::float32:
@@ -92,6 +96,12 @@ std::string type_name(const mx::Dtype& type) {
 }
 
 }  // namespace
+
+std::optional<GpuKernelStart> start_of_gpu_kernel(const std::string& name) {
+  const std::lock_guard lock(starts_mutex);
+  const auto at = starts.find(name);
+  return at == starts.end() ? std::nullopt : std::optional(at->second);
+}
 
 bool gpu_kernels_for(const mx::array& x) {
 #if defined(ATELIER_DEVICE_cuda)
@@ -113,7 +123,7 @@ std::string GpuKernel::key(const Arrays& inputs, const GpuLaunch& launch) const 
   for (const auto& [name, value] : launch.constants) {
     key += ' ' + std::to_string(value);
   }
-  return key;
+  return key + " x" + std::to_string(launch.threads) + " x" + std::to_string(launch.at_once);
 }
 
 std::string GpuKernel::whole_source(const Arrays& inputs, const GpuLaunch& launch) const {
@@ -125,7 +135,8 @@ std::string GpuKernel::whole_source(const Arrays& inputs, const GpuLaunch& launc
   for (const auto& [name, value] : launch.constants) {
     text += std::string("constexpr int ") + name + " = " + std::to_string(value) + ";\n";
   }
-  text += "extern \"C\" __global__ void " + name_ + "(";
+  text += "extern \"C\" __global__ void __launch_bounds__(" + std::to_string(launch.threads) +
+          ", " + std::to_string(launch.at_once) + ") " + name_ + "(";
   for (size_t i = 0; i < inputs.size(); i++) {
     text += "const " + type_name(inputs[i].dtype()) + "* " + inputs_[i] + ", ";
   }
@@ -135,7 +146,8 @@ std::string GpuKernel::whole_source(const Arrays& inputs, const GpuLaunch& launc
   for (const auto& [name, value] : launch.sizes) {
     text += std::string(", int ") + name;
   }
-  return text + ") {\n" + source_ + "}\n";
+  const bool says_when = source_.find("wait_for_previous()") != std::string::npos;
+  return text + ") {\n" + (says_when ? "" : "wait_for_previous();\n") + source_ + "}\n";
 }
 
 std::shared_ptr<mx::Primitive> GpuKernel::primitive(const Arrays& inputs, const GpuLaunch& launch)
@@ -146,7 +158,6 @@ std::shared_ptr<mx::Primitive> GpuKernel::primitive(const Arrays& inputs, const 
   for (int n : launch.blocks) {
     kind += ' ' + std::to_string(n);
   }
-  kind += ' ' + std::to_string(launch.threads);
   std::vector<mx::fast::ScalarArg> sizes;
   for (const auto& [name, value] : launch.sizes) {
     kind += ' ' + std::to_string(value);
@@ -154,6 +165,10 @@ std::shared_ptr<mx::Primitive> GpuKernel::primitive(const Arrays& inputs, const 
   }
   std::shared_ptr<mx::Primitive>& made = launches()[kind];
   if (!made) {
+    {
+      const std::lock_guard lock(starts_mutex);
+      starts[name_] = {source_.find("start_next()") != std::string::npos};
+    }
     const auto [x, y, z] = launch.blocks;
     const Arrays out = mx::fast::precompiled_cuda_kernel(
         name_,
@@ -197,7 +212,7 @@ Arrays make(
 Arrays GpuKernel::operator()(const Arrays& inputs, const GpuLaunch& launch, const GpuNode& node)
     const {
   std::shared_ptr<mx::Primitive> made = primitive(inputs, launch);
-  if (node.vjp || node.light || !node.passed.empty()) {
+  if (node.vjp || node.light || !node.passed.empty() || node.recipe.has_value()) {
     made = std::make_shared<Launch>(std::move(made), node, false);
   }
   return make(made, inputs, node.passed, launch);
@@ -234,6 +249,14 @@ mx::array again(const mx::array& x, const Arrays& after) {
   }
   return mx::array::make_arrays(
       shapes, types, launch->plain(), mx::depends(x.inputs(), after))[wanted];
+}
+
+const std::any* any_recipe_of(const mx::array& x) {
+  if (x.is_tracer() || x.status() != mx::array::Status::unscheduled || !x.has_primitive()) {
+    return nullptr;
+  }
+  const auto* launch = dynamic_cast<const Launch*>(&x.primitive());
+  return launch && launch->node().recipe.has_value() ? &launch->node().recipe : nullptr;
 }
 
 int float_bits(float x) {

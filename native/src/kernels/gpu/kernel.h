@@ -2,7 +2,9 @@
 
 #include "kernels/primitive.h"
 
+#include <any>
 #include <array>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -23,6 +25,8 @@ struct GpuLaunch {
   /** A model's, so that there are few kernels to compile: not a batch's. */
   NamedInts constants;
   NamedInts sizes = {};
+  /** Blocks that a multiprocessor shall have room for at a time. */
+  int at_once = 1;
 };
 
 /** What a launch is in a graph beside its outputs. */
@@ -33,6 +37,8 @@ struct GpuNode {
   std::vector<int> passed = {};
   /** One pass over memory: a backward may make it a second time (`again`) rather than have it kept. */
   bool light = false;
+  /** What another kernel needs to know to do this one's work itself, from its inputs: see recipe_of. */
+  std::any recipe = {};
 };
 
 /**
@@ -71,11 +77,30 @@ class GpuKernel {
   std::string source_;
 };
 
+/** How kernels that follow each other in a recorded graph may overlap (gpu/source.h). */
+struct GpuKernelStart {
+  /** It lets the next start before it has written anything. */
+  bool starts_next;
+};
+/**
+ * Of a GpuKernel that was launched under this name; none of other kernels. A GpuKernel may start while those before it
+ * end, since it waits for them itself: at its beginning where its source does not say when.
+ */
+std::optional<GpuKernelStart> start_of_gpu_kernel(const std::string& name);
+
 /**
  * x, made once more from its inputs when `after` are there; x itself where it is not the result of a light kernel. For
  * a backward that needs x: what was made in the forward need not be kept until then.
  */
 mx::array again(const mx::array& x, const Arrays& after);
+
+/** The recipe of the kernel that x is still to be made by; null where x is there, differentiated, or made otherwise. */
+const std::any* any_recipe_of(const mx::array& x);
+template <class Recipe>
+const Recipe* recipe_of(const mx::array& x) {
+  const std::any* found = any_recipe_of(x);
+  return found ? std::any_cast<Recipe>(found) : nullptr;
+}
 
 /** An f32 constant as one of GpuLaunch's; the source reads it with `as_float(NAME)`. */
 int float_bits(float x);

@@ -1,6 +1,7 @@
 #include "kernels/gpu/replay.h"
 
 #include "core/error.h"
+#include "kernels/gpu/compile.h"
 #include "kernels/gpu/empty.h"
 #include "kernels/gpu/encoder.h"
 #include "kernels/gpu/kernel.h"
@@ -8,6 +9,10 @@
 
 #include <mlx/primitives.h>
 
+#include <algorithm>
+#include <optional>
+#include <string_view>
+#include <unordered_map>
 #include <unordered_set>
 
 namespace atelier {
@@ -16,6 +21,8 @@ namespace atelier {
 namespace {
 
 using CUgraphExec = struct CUgraphExec_st*;
+using CUfunction = struct CUfunc_st*;
+using CUkernel = struct CUkern_st*;
 
 template <class F>
 F* driver(const char* name) {
@@ -23,12 +30,31 @@ F* driver(const char* name) {
 }
 
 // Of cuda.h (CUDA 13).
+struct Edge {
+  unsigned char from_port = 0, to_port = 0, type = 0, reserved[5] = {};
+};
+struct KernelParams {
+  CUfunction function;
+  unsigned grid[3], block[3], shared_bytes;
+  void **params, **extra;
+  CUkernel kernel;
+  void* context;
+};
 struct Driver {
   int (*graph_create)(CUgraph*, unsigned flags) = driver<int(CUgraph*, unsigned)>("cuGraphCreate");
   int (*graph_destroy)(CUgraph) = driver<int(CUgraph)>("cuGraphDestroy");
-  int (*add_dependencies)(CUgraph, const CUgraphNode*, const CUgraphNode*, const void*, size_t) =
-      driver<int(CUgraph, const CUgraphNode*, const CUgraphNode*, const void*, size_t)>(
+  int (*add_dependencies)(CUgraph, const CUgraphNode*, const CUgraphNode*, const Edge*, size_t) =
+      driver<int(CUgraph, const CUgraphNode*, const CUgraphNode*, const Edge*, size_t)>(
           "cuGraphAddDependencies_v2");
+  int (*add_empty)(CUgraphNode*, CUgraph, const CUgraphNode*, size_t) =
+      driver<int(CUgraphNode*, CUgraph, const CUgraphNode*, size_t)>("cuGraphAddEmptyNode");
+  int (*node_type)(CUgraphNode, int*) = driver<int(CUgraphNode, int*)>("cuGraphNodeGetType");
+  int (*kernel_params)(CUgraphNode, KernelParams*) =
+      driver<int(CUgraphNode, KernelParams*)>("cuGraphKernelNodeGetParams_v2");
+  int (*function_name)(const char**, CUfunction) =
+      driver<int(const char**, CUfunction)>("cuFuncGetName");
+  int (*kernel_name)(const char**, CUkernel) =
+      driver<int(const char**, CUkernel)>("cuKernelGetName");
   int (*instantiate)(CUgraphExec*, CUgraph, unsigned long long flags) =
       driver<int(CUgraphExec*, CUgraph, unsigned long long)>("cuGraphInstantiateWithFlags");
   int (*launch)(CUgraphExec, CUstream) = driver<int(CUgraphExec, CUstream)>("cuGraphLaunch");
@@ -49,6 +75,109 @@ void check(int status, const char* what) {
         std::string("replay: ") + what + " failed with the CUDA driver's error " +
             std::to_string(status));
   }
+}
+
+bool is_kernel(CUgraphNode node) {
+  constexpr int kernel = 0;
+  int type = -1;
+  check(cuda().node_type(node, &type), "cuGraphNodeGetType");
+  return type == kernel;
+}
+
+// Of a GpuKernel; none of anything else.
+std::optional<GpuKernelStart> start_of(CUgraphNode node) {
+  if (!is_kernel(node)) {
+    return std::nullopt;
+  }
+  KernelParams params{};
+  check(cuda().kernel_params(node, &params), "cuGraphKernelNodeGetParams");
+  const char* name = nullptr;
+  check(
+      params.function ? cuda().function_name(&name, params.function)
+                      : cuda().kernel_name(&name, params.kernel),
+      "the name of a kernel");
+  return start_of_gpu_kernel(name);
+}
+
+struct Edges {
+  std::vector<CUgraphNode> from, to;
+};
+
+struct Before {
+  CUgraphNode node;
+  std::vector<CUgraphNode> before;
+};
+
+// What each node waits for, without what it waits for by way of another: who waits for one only can overlap with it.
+// MLX encodes one operation after the other, so that all edges to a node come before those from it.
+std::vector<Before> needed(const Edges& all) {
+  std::unordered_map<CUgraphNode, size_t> index;
+  std::vector<Before> out;
+  auto index_of = [&](CUgraphNode node) {
+    const auto [at, fresh] = index.emplace(node, out.size());
+    if (fresh) {
+      out.push_back({node, {}});
+    }
+    return at->second;
+  };
+  for (size_t i = 0; i < all.to.size(); i++) {
+    index_of(all.from[i]);
+    out[index_of(all.to[i])].before.push_back(all.from[i]);
+  }
+  // behind[n]: every node that n comes after, a bit each.
+  const size_t words = out.size() / 64 + 1;
+  std::vector<std::vector<uint64_t>> behind(out.size(), std::vector<uint64_t>(words));
+  for (size_t i = 0; i < all.to.size(); i++) {
+    const size_t from = index.at(all.from[i]);
+    std::vector<uint64_t>& of = behind[index.at(all.to[i])];
+    for (size_t w = 0; w < words; w++) {
+      of[w] |= behind[from][w];
+    }
+    of[from / 64] |= uint64_t{1} << from % 64;
+  }
+  for (Before& b : out) {
+    std::vector<CUgraphNode> near;
+    for (CUgraphNode node : b.before) {
+      const size_t n = index.at(node);
+      const bool by_another = std::any_of(b.before.begin(), b.before.end(), [&](CUgraphNode other) {
+        return behind[index.at(other)][n / 64] >> n % 64 & 1;
+      });
+      if (!by_another && std::find(near.begin(), near.end(), node) == near.end()) {
+        near.push_back(node);
+      }
+    }
+    b.before = std::move(near);
+  }
+  return out;
+}
+
+// With `overlap` a GpuKernel with one kernel before it may start while that one ends: it waits itself. Others' kernels
+// wait until a GpuKernel that lets the next start has ended: an empty node between them allows nothing else. Without,
+// each waits for the end of those before it.
+void connect(CUgraph graph, const Edges& all, bool overlap) {
+  constexpr unsigned char programmatic = 1;
+  Edges plain;
+  std::vector<Edge> kinds;
+  for (const auto& [to, before] : needed(all)) {
+    const bool own = !before.empty() && start_of(to).has_value();
+    for (CUgraphNode from : before) {
+      Edge kind;
+      const auto start = start_of(from);
+      CUgraphNode last = from;
+      if (overlap && own && before.size() == 1 && is_kernel(from)) {
+        kind.from_port = kind.type = programmatic;
+      } else if (overlap && !own && start && start->starts_next) {
+        check(cuda().add_empty(&last, graph, &from, 1), "cuGraphAddEmptyNode");
+      }
+      plain.from.push_back(last);
+      plain.to.push_back(to);
+      kinds.push_back(kind);
+    }
+  }
+  check(
+      cuda().add_dependencies(
+          graph, plain.from.data(), plain.to.data(), kinds.data(), kinds.size()),
+      "cuGraphAddDependencies");
 }
 
 // Every array that has still to be computed, each after its inputs.
@@ -83,6 +212,13 @@ std::vector<mx::array> in_order(const std::vector<mx::array>& wanted) {
     }
   }
   return order;
+}
+
+// Such steps were seen to go wrong (not finite, one run of two at 256 rows with LoRA) when kernels overlap: cuBLAS's
+// kernels, too, start before those before them end, once a graph allows it anywhere.
+bool is_product_of_mlx(const mx::array& a) {
+  const std::string_view name = a.primitive().name();
+  return name.find("Matmul") != name.npos || name.find("MM") != name.npos;
 }
 
 }  // namespace
@@ -162,6 +298,8 @@ Replay::Replay(const std::function<Arrays(const Arrays& state)>& step, Arrays st
   Arrays wanted = r.next;
   wanted.insert(wanted.end(), r.results.begin(), r.results.end());
   std::vector<mx::array> order = in_order(wanted);
+  const bool overlap =
+      gpu_launches_overlap() && std::none_of(order.begin(), order.end(), is_product_of_mlx);
   for (mx::array& a : order) {
     Arrays outputs = a.outputs();
     a.primitive().eval_gpu(a.inputs(), outputs);
@@ -185,14 +323,7 @@ Replay::Replay(const std::function<Arrays(const Arrays& state)>& step, Arrays st
   encoder.graph = nullptr;
   check(cuda().graph_create(&encoder.graph, 0), "cuGraphCreate");
   if (!encoder.from_nodes.empty()) {
-    check(
-        cuda().add_dependencies(
-            graph,
-            encoder.from_nodes.data(),
-            encoder.to_nodes.data(),
-            nullptr,
-            encoder.from_nodes.size()),
-        "cuGraphAddDependencies");
+    connect(graph, {encoder.from_nodes, encoder.to_nodes}, overlap);
   }
   encoder.clear_graph_state();
   encoder.node_count = 0;

@@ -151,7 +151,8 @@ mx::array rms_norm_gpu(const mx::array& x, const mx::array& w, float eps) {
                  const Arrays& in, const Arrays& g, const Arrays&, const std::vector<int>& wanted) {
     return gradients(in, g[0], std::nullopt, wanted, eps);
   };
-  return forward()({x, w}, launch(x, eps), {.vjp = vjp, .light = true})[0];
+  return forward()(
+      {x, w}, launch(x, eps), {.vjp = vjp, .light = true, .recipe = NormRecipe{eps}})[0];
 }
 
 NormBranch rms_norm_branch_gpu(const mx::array& x, const mx::array& w, float eps) {

@@ -23,6 +23,11 @@ struct f16 {
     return x;
   }
 };
+__device__ __forceinline__ float power_of_two(float x) {
+  float y;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
 __device__ __forceinline__ float as_float(int bits) { return __int_as_float(bits); }
 
 template <typename U, int N>
@@ -31,6 +36,50 @@ template <int N, typename U>
 __device__ __forceinline__ Pack<U, N> load(const U* from) { return *reinterpret_cast<const Pack<U, N>*>(from); }
 template <int N, typename U>
 __device__ __forceinline__ void store(U* to, const Pack<U, N>& x) { *reinterpret_cast<Pack<U, N>*>(to) = x; }
+
+struct alignas(16) Words { unsigned a, b, c, d; };
+// What is read once and by nobody else.
+__device__ __forceinline__ Words load_once(const void* from) {
+  Words x;
+  asm("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
+      : "=r"(x.a), "=r"(x.b), "=r"(x.c), "=r"(x.d) : "l"(from));
+  return x;
+}
+__device__ __forceinline__ unsigned word(const void* from) { return *reinterpret_cast<const unsigned*>(from); }
+__device__ __forceinline__ int load_acquire(const int* from) {
+  int x;
+  asm volatile("ld.acquire.gpu.global.s32 %0, [%1];" : "=r"(x) : "l"(from) : "memory");
+  return x;
+}
+// What other blocks of the same launch have written.
+__device__ __forceinline__ float load_shared_by_blocks(const float* from) {
+  float x;
+  asm("ld.global.cg.f32 %0, [%1];" : "=f"(x) : "l"(from) : "memory");
+  return x;
+}
+// c += a b on a warp's tensor cores: 16 x 16 times 16 x 8, laid out as PTX's mma.m16n8k16 says.
+#define MULTIPLY(TYPE, NAME) \
+  __device__ __forceinline__ void multiply( \
+      float (&c)[4], unsigned a0, unsigned a1, unsigned a2, unsigned a3, unsigned b0, unsigned b1, TYPE) { \
+    asm("mma.sync.aligned.m16n8k16.row.col.f32." NAME "." NAME ".f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, " \
+        "{%0, %1, %2, %3};" \
+        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3]) \
+        : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1)); \
+  }
+MULTIPLY(bf16, "bf16")
+MULTIPLY(f16, "f16")
+// Launches that a recorded graph lets overlap (gpu/replay.cpp): the next may start and read what no launch writes; what
+// was written before is there from wait_for_previous on. Nothing elsewhere.
+__device__ __forceinline__ void start_next() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;");
+#endif
+}
+__device__ __forceinline__ void wait_for_previous() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
 
 __device__ __forceinline__ float warp_sum(float x) {
   for (int o = 16; o; o >>= 1) x += __shfl_xor_sync(~0u, x, o);

@@ -73,18 +73,16 @@ mx::array GroupedAttention::heads(
          columns(qkv, 2 * width, qkv.shape(2))},
         2);
   }
-  auto [q, k, v] = split_heads(
+  mx::array y = attend(
+      pass.cache,
+      o_.index,
       qkv,
       factor(o_.q_norm),
       factor(o_.k_norm),
       pass.angles.at(o_.rope),
-      {o_.heads, o_.kv_heads, o_.head_dim, o_.q_norm ? o_.q_norm->epsilon : 0.0f});
-  if (pass.cache) {
-    KeysValues all = append(*pass.cache, o_.index, k, v);
-    k = all.k;
-    v = all.v;
-  }
-  mx::array y = attention(q, k, v, pass.visible, o_.scale, o_.window);
+      {o_.heads, o_.kv_heads, o_.head_dim, o_.q_norm ? o_.q_norm->epsilon : 0.0f},
+      pass.visible,
+      {o_.scale, o_.window});
   if (L > 1) {  // one position: the heads lie in order as they are
     y = mx::transpose(y, {0, 2, 1, 3});
   }
