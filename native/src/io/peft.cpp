@@ -213,8 +213,14 @@ LoraSites lora_sites(const LoraConfig& config, const std::vector<LinearModule>& 
           "LoRA: rank " + std::to_string(rank) + ", alpha " + std::to_string(alpha) + " for " +
               name + ": the rank must be from 1 to 65536 and alpha finite");
     }
-    const double scale = alpha / (config.rslora ? std::sqrt(double(rank)) : double(rank));
-    return LoraSite{rank, static_cast<float>(scale), config.dora};
+    const auto scale =
+        static_cast<float>(alpha / (config.rslora ? std::sqrt(double(rank)) : double(rank)));
+    if (!std::isfinite(scale)) {
+      throw Error(
+          ErrorCode::invalid_argument,
+          "LoRA: alpha " + std::to_string(alpha) + " for " + name + " is beyond what f32 holds");
+    }
+    return LoraSite{rank, scale, config.dora};
   };
   for (const std::string& parameter : config.target_parameters) {
     if (std::none_of(modules.begin(), modules.end(), [&](const LinearModule& m) {

@@ -159,6 +159,7 @@ LatentAttentionOptions latent_of(const ConfigReader& r, const DenseConfig& c) {
 Rope rope_of(const ConfigReader& r, int rotary, int context) {
   const Json& now = r.value("rope_parameters");
   const Json& before = r.value("rope_scaling");
+  r.require_one_scaling(now);
   const Json& parameters = now.is_null() ? before : now;
   if (parameters.is_object()) {
     // Other types change what scores are multiplied by too.

@@ -133,6 +133,10 @@ std::optional<int> ConfigReader::pad_token() const {
 ModelConfig ConfigReader::model(const std::string& family, bool tied_by_default) const {
   require("is_encoder_decoder", {false});
   require("attention_dropout", {0, 0.0});
+  // Of models that embed texts: each position sees the ones after it too.
+  for (const char* key : {"is_causal", "causal"}) {
+    require(key, {true});
+  }
   // Into how many parts transformers once cut the products: the order of sums, not what is computed.
   count("pretraining_tp", 1);
   for (const char* key : {"quantization_config", "quantization"}) {

@@ -88,6 +88,8 @@ class ConfigReader {
   MixtureConfig mixture() const;
   /** rope_parameters, or rope_theta and rope_scaling of older files. */
   Rope rope(int head_dim, int context, double default_theta = 10000.0) const;
+  /** unsupported_model where rope_scaling says something else than `parameters`, which come in its place. */
+  void require_one_scaling(const Json& parameters) const;
   /** Rope of one object of such parameters (`key`, or of a `layer_type` in it). */
   Rope rope_of(const Json& parameters, int head_dim, int context, double default_theta) const;
   /** layer_types as transformers fills it in where it is absent: whether each layer has a sliding window. */

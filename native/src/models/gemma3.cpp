@@ -38,6 +38,7 @@ std::vector<Rope> ropes(const ConfigReader& reader, const DenseConfig& c) {
   if (!now.is_object()) {
     reader.invalid("rope_parameters must be an object");
   }
+  reader.require_one_scaling(now.value("full_attention", Json()));
   for (const auto& [key, value] : now.items()) {
     if (key != "full_attention" && key != "sliding_attention") {
       reader.unsupported("rope with '" + key.substr(0, 80) + "'");

@@ -4,6 +4,7 @@
 #include "core/error.h"
 #include "core/text.h"
 #include "models/gguf_names.h"
+#include "models/registry.h"
 
 #include <cmath>
 #include <map>
@@ -57,7 +58,10 @@ class Metadata {
     }
     return *text;
   }
-  int count(const std::string& key, std::optional<int> otherwise = std::nullopt) const {
+  int count(
+      const std::string& key,
+      std::optional<int> otherwise = std::nullopt,
+      uint64_t least = 1) const {
     const GgufValue* value = find(key);
     if (!value && otherwise) {
       return *otherwise;
@@ -67,11 +71,13 @@ class Metadata {
       number = std::get<uint64_t>(value->value);
     } else if (
         value && std::holds_alternative<int64_t>(value->value) &&
-        std::get<int64_t>(value->value) > 0) {
+        std::get<int64_t>(value->value) >= 0) {
       number = static_cast<uint64_t>(std::get<int64_t>(value->value));
     }
-    if (!number || *number < 1 || *number > INT32_MAX) {
-      invalid("metadata " + quoted(key) + " must be a whole number from 1 to 2^31 - 1");
+    if (!number || *number < least || *number > INT32_MAX) {
+      invalid(
+          "metadata " + quoted(key) + " must be a whole number from " + std::to_string(least) +
+          " to 2^31 - 1");
     }
     return static_cast<int>(*number);
   }
@@ -147,6 +153,15 @@ Json gguf_config(const GgufHeader& header, const std::string& file) {
   const Metadata m(header, file);
   const std::string architecture = m.text("general.architecture");
   const std::string family = gguf_family(architecture), a = architecture + ".";
+  // Before the keys, which would be named in place of what they belong to.
+  require_family(family, file);
+  if (const std::string type = m.text("general.type", "model"); type != "model") {
+    m.unsupported("a GGUF file of the type " + quoted(type) + " (general.type)");
+  }
+  // 0: joined again.
+  if (const int parts = m.count("split.count", 1, 0); parts > 1) {
+    m.unsupported("a GGUF file in " + std::to_string(parts) + " parts (split.count)");
+  }
   m.require_known(architecture);
   auto embedding = header.tensors.find("token_embd.weight");
   if (embedding == header.tensors.end() || embedding->second.shape.size() != 2) {

@@ -349,6 +349,14 @@ TEST_CASE("what a checkpoint has and the engine does not run is refused by name"
   CHECK(
       code_of(changed("rope_parameters", {{"rope_theta", 1e4}, {"factor", 4}}), "factor") ==
       unsupported);
+  for (const char* key : {"is_causal", "causal"}) {
+    CHECK(code_of(changed(key, false), key) == unsupported);
+    CHECK(make_model(changed(key, true), "config.json"));
+  }
+  for (const Json& scaling :
+       {Json{{"type", "yarn"}, {"factor", 4.0}}, Json{{"rope_type", "dynamic"}, {"factor", 2.0}}}) {
+    CHECK(code_of(changed("rope_scaling", scaling), "rope_scaling") == unsupported);
+  }
   CHECK(code_of(changed("rms_norm_eps", 0), "rms_norm_eps") == invalid);
   CHECK(code_of(changed("pretraining_tp", 0), "pretraining_tp") == invalid);
   CHECK(code_of(changed("eos_token_id", 512), "eos_token_id 512") == invalid);
@@ -369,6 +377,8 @@ TEST_CASE("what transformers ignores is ignored") {
   json["pretraining_tp"] = 2;
   json["temperature"] = 0.6;
   json["_attn_implementation_autoset"] = true;
+  // The same, as older files have it too.
+  json["rope_scaling"] = {{"type", "default"}};
   // Qwen3Config: without use_sliding_window the window is not used.
   json["sliding_window"] = 128;
   CHECK(make_model(json.dump(), "config.json"));
@@ -444,6 +454,20 @@ TEST_CASE("a GGUF's keys and types that are not run are refused by name, without
   GgufWriter scaled = as_gguf(m);
   scaled.f32("qwen3.logit_scale", 0.5f);
   CHECK(judged(scaled).find("'qwen3.logit_scale' is not supported") != std::string::npos);
+  GgufWriter other;
+  other.text("general.architecture", "gemma2");
+  other.f32("gemma2.attn_logit_softcapping", 50.0f);
+  CHECK(judged(other).find("the family 'gemma2' is not supported") != std::string::npos);
+  GgufWriter adapter = as_gguf(m);
+  adapter.text("general.type", "adapter");
+  CHECK(judged(adapter).find("the type 'adapter' (general.type)") != std::string::npos);
+  GgufWriter part = as_gguf(m);
+  part.u32("split.count", 3);
+  CHECK(judged(part).find("in 3 parts (split.count)") != std::string::npos);
+  GgufWriter joined = as_gguf(m);
+  joined.text("general.type", "model");
+  joined.u32("split.count", 0);
+  CHECK(judged(joined) == "");
   GgufWriter extra = as_gguf(m);
   extra.tensor("blk.0.attn_rot_embd", {4}, 0, std::string(16, '\0'));
   CHECK(judged(extra).find("'blk.0.attn_rot_embd' is none") != std::string::npos);

@@ -81,6 +81,9 @@ std::optional<QuantisedConfig> read_quantisation(const Json& config, const std::
   if (json.contains("quant_method")) {
     unsupported(where, "quant_method " + json["quant_method"].dump().substr(0, 80));
   }
+  if (!json.contains("bits")) {
+    unsupported(where, std::string(key) + " = " + json.dump().substr(0, 80));
+  }
   QuantisedConfig out{read_form(json, key, where), {}};
   for (const auto& [name, value] : json.items()) {
     if (name == "bits" || name == "group_size" || name == "mode") {

@@ -151,6 +151,7 @@ TEST_CASE("quantised folders that lie are refused by name") {
   says(with({{"group_size", 32}, {"bits", 7}}), "7 bits");
   says(with({{"quant_method", "gptq"}, {"bits", 4}, {"group_size", 128}}), "gptq");
   says(with({{"bits", 4}}), "group_size");
+  says(with({{"load_in_4bit", true}}), "load_in_4bit");
   says(with({{"group_size", 32}, {"bits", 4}, {"model.embed_tokens", false}}), "not quantised");
   says(with(nullptr), "dtype U32 is not supported");
 }

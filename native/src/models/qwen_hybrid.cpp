@@ -35,6 +35,7 @@ std::vector<bool> linear_layers(const ConfigReader& reader, int layers) {
 // Positions of pictures have three numbers (mrope_section), those of text one: the same angle in all sections.
 Rope partial_rope(const ConfigReader& reader, int head_dim, int context) {
   const Json& now = reader.value("rope_parameters");
+  reader.require_one_scaling(now);
   Json parameters = now.is_null() ? reader.value("rope_scaling") : now;
   double partial = reader.number("partial_rotary_factor", default_partial);
   if (parameters.is_object()) {

@@ -77,6 +77,10 @@ std::shared_ptr<const Model> make_model(const std::string& config_json, const st
   return model;
 }
 
+void require_family(const std::string& family, const std::string& where) {
+  find_family(family, where);
+}
+
 std::string classifier_of(const std::string& family) {
   const char* name = find_family(family, "config.json").classifier;
   if (!name) {

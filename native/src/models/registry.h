@@ -14,6 +14,9 @@ namespace atelier {
  */
 std::shared_ptr<const Model> make_model(const std::string& config_json, const std::string& where);
 
+/** Throws unsupported_model where models of a family are not run; `where` names the file in messages. */
+void require_family(const std::string& family, const std::string& where);
+
 /** transformers' class of a sequence classifier of a family. Throws unsupported_model where it is not run. */
 std::string classifier_of(const std::string& family);
 

@@ -65,7 +65,31 @@ float scale_yarn(const ConfigReader& r, int context, double theta, Frequencies& 
   return static_cast<float>(r.number("attention_factor", otherwise));
 }
 
+// In any order of keys; without the base, which older files have elsewhere.
+nlohmann::json scaling_of(const Json& parameters) {
+  nlohmann::json out = parameters;
+  if (!out.is_object()) {
+    return out;
+  }
+  if (!out.contains("rope_type")) {
+    out["rope_type"] = out.value("type", nlohmann::json("default"));
+  }
+  out.erase("type");
+  out.erase("rope_theta");
+  return out;
+}
+
 }  // namespace
+
+void ConfigReader::require_one_scaling(const Json& parameters) const {
+  const Json& before = value("rope_scaling");
+  const bool both = !parameters.is_null() && !before.is_null() && !before.empty();
+  if (both && scaling_of(parameters) != scaling_of(before)) {
+    unsupported(
+        "rope_scaling beside other rope_parameters",
+        "Programs differ in which they take. Leave the one in config.json that is meant.");
+  }
+}
 
 Rope ConfigReader::rope_of(const Json& parameters, int head_dim, int context, double default_theta)
     const {
@@ -113,6 +137,7 @@ Rope ConfigReader::rope(int head_dim, int context, double default_theta) const {
   // transformers 5 writes rope_parameters; older files have rope_theta and rope_scaling (null: default).
   const Json& now = value("rope_parameters");
   const Json& before = value("rope_scaling");
+  require_one_scaling(now);
   return rope_of(now.is_null() ? before : now, head_dim, context, theta);
 }
 
