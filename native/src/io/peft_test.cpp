@@ -70,8 +70,7 @@ TEST_CASE("targets are chosen as PEFT chooses them") {
   CHECK(code_of({.target_modules = "(("}) == ErrorCode::invalid_argument);
   CHECK(code_of({.target_modules = List{"q_proj", "lm_head"}}) == ErrorCode::unsupported_model);
   CHECK(code_of({.target_modules = ".*"}) == ErrorCode::unsupported_model);
-  CHECK(
-      code_of({.alpha = 1e300, .target_modules = List{"q_proj"}}) == ErrorCode::invalid_argument);
+  CHECK(code_of({.alpha = 1e300, .target_modules = List{"q_proj"}}) == ErrorCode::invalid_argument);
   CHECK(code_of({.rank = 0, .target_modules = List{"q_proj"}}) == ErrorCode::invalid_argument);
 }
 

@@ -58,10 +58,8 @@ class Metadata {
     }
     return *text;
   }
-  int count(
-      const std::string& key,
-      std::optional<int> otherwise = std::nullopt,
-      uint64_t least = 1) const {
+  int count(const std::string& key, std::optional<int> otherwise = std::nullopt, uint64_t least = 1)
+      const {
     const GgufValue* value = find(key);
     if (!value && otherwise) {
       return *otherwise;
