@@ -6,7 +6,7 @@ import { say } from './log.mjs';
 import { placeTree } from './place.mjs';
 import { readLock, unpackWheel } from './wheels.mjs';
 
-/** What libmlx opens at run time, by its path in Python's folder nvidia/. */
+/** What libmlx opens at run time, headers for the kernels that it compiles then, by path in Python's folder nvidia/. */
 const opened = [
   'cu13/lib/libcublasLt.so.13',
   'cu13/lib/libcufft.so.12',
@@ -14,6 +14,8 @@ const opened = [
   'cu13/lib/libnvrtc.so.13',
   'cudnn/lib/libcudnn.so.9',
   'nccl/lib/libnccl.so.2',
+  'cu13/include/cuda_runtime.h',
+  'cu13/include/crt/mma.h',
 ];
 
 /** MLX's library, and its headers: its kernels are compiled at run time and read them. @returns CMake's paths */
@@ -47,5 +49,7 @@ export async function cudaRunLibraries(addonDir) {
   for (const requirement of readLock('wheels-cuda.lock').filter(({ name }) => name.startsWith('nvidia-'))) {
     const wheel = await unpackWheel(requirement, { loud: true });
     placeTree(join(wheel, 'nvidia'), target, (name) => /\.so(\.\d+)*$/.test(name));
+    if (requirement.name.startsWith('nvidia-cuda-'))
+      placeTree(join(wheel, 'nvidia', 'cu13', 'include'), join(target, 'cu13', 'include'));
   }
 }

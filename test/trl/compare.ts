@@ -16,8 +16,12 @@ export interface Verdict {
 const WINDOW = 10;
 /** Below it, a difference of whole curves is no accident. */
 const LEAST_P = 0.01;
-/** Both sides compute in f32 and sum in another order; the largest seen were 6.4e-5 and 1.8e-5. */
-const SAME = 1e-3;
+/**
+ * Both sides compute in f32 and sum in another order: the largest seen were 9.1e-7 of a value, 2.0e-5 of an adapter's
+ * way, and of gradient norms 7.6e-5 in a run's median step, 7.5e-3 in one. AdamW moves a weight by a whole step where its
+ * gradient is rounding alone, and steps after that are of other weights.
+ */
+const SAME = { value: 1e-5, adapter: 1e-3, gradNorm: { median: 1e-3, largest: 2e-2 } };
 const mean = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / values.length;
 
 /**
@@ -70,16 +74,19 @@ export function signFlip(differences: readonly number[]): number {
 
 /** Runs on the same rows: each step's value and gradient norm must be the same but for rounding. */
 export function compareSame(ours: readonly Outcome[], theirs: readonly Outcome[]): Verdict {
-  const largest = (of: (outcome: Outcome) => number[]) =>
-    Math.max(
-      ...ours.flatMap((one, k) => of(one).map((value, step) => Math.abs(value - of(theirs[k]!)[step]!))),
-    );
+  const differences = (of: (outcome: Outcome) => number[]) =>
+    ours
+      .flatMap((one, k) => of(one).map((value, step) => Math.abs(value - of(theirs[k]!)[step]!)))
+      .sort((a, b) => a - b);
+  const value = differences(({ curve }) => curve).at(-1)!;
   const norm = mean(theirs.flatMap(({ gradNorms }) => gradNorms));
-  const [value, gradNorm] = [largest(({ curve }) => curve), largest(({ gradNorms }) => gradNorms) / norm];
-  const good = value <= SAME && gradNorm <= SAME;
+  const gradNorms = differences(({ gradNorms: norms }) => norms).map((difference) => difference / norm);
+  const [median, largest] = [gradNorms[Math.floor(gradNorms.length / 2)]!, gradNorms.at(-1)!];
+  const good = value <= SAME.value && median <= SAME.gradNorm.median && largest <= SAME.gradNorm.largest;
   const table = [
     `${ours.length} seeds, ${ours[0]!.curve.length} steps on the same rows: the largest difference of a step is ` +
-      `${value.toExponential(1)}, of a gradient's norm ${gradNorm.toExponential(1)} of their mean: ` +
+      `${value.toExponential(1)}, of a gradient's norm ${largest.toExponential(1)} of their mean (median ` +
+      `${median.toExponential(1)}): ` +
       (good ? 'the same' : 'DIFFERENT'),
     speed(ours, theirs),
   ];
@@ -88,7 +95,7 @@ export function compareSame(ours: readonly Outcome[], theirs: readonly Outcome[]
 
 /** `share`: distance of two adapters that the same rows trained, by how far training moved one. */
 export function compareAdapters(share: number): Verdict {
-  const good = share <= SAME;
+  const good = share <= SAME.adapter;
   return {
     table: `the trained adapters differ by ${share.toExponential(1)} of their way: ${good ? 'the same' : 'DIFFERENT'}`,
     good,
