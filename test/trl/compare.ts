@@ -17,11 +17,10 @@ const WINDOW = 10;
 /** Below it, a difference of whole curves is no accident. */
 const LEAST_P = 0.01;
 /**
- * Both sides compute in f32 and sum in another order: the largest seen were 9.1e-7 of a value, 2.0e-5 of an adapter's
- * way, and of gradient norms 7.6e-5 in a run's median step, 7.5e-3 in one. AdamW moves a weight by a whole step where its
- * gradient is rounding alone, and steps after that are of other weights.
+ * Both sides compute in f32 and sum in another order. TRL with other threads and vector instructions differs from itself
+ * (SFT, two seeds) by 7.5e-8 of a value and 7.0e-4 of the mean gradient norm.
  */
-const SAME = { value: 1e-5, adapter: 1e-3, gradNorm: { median: 1e-3, largest: 2e-2 } };
+const SAME = { value: 1e-5, adapter: 1e-3, gradNorm: 1e-3 };
 const mean = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / values.length;
 
 /**
@@ -82,7 +81,7 @@ export function compareSame(ours: readonly Outcome[], theirs: readonly Outcome[]
   const norm = mean(theirs.flatMap(({ gradNorms }) => gradNorms));
   const gradNorms = differences(({ gradNorms: norms }) => norms).map((difference) => difference / norm);
   const [median, largest] = [gradNorms[Math.floor(gradNorms.length / 2)]!, gradNorms.at(-1)!];
-  const good = value <= SAME.value && median <= SAME.gradNorm.median && largest <= SAME.gradNorm.largest;
+  const good = value <= SAME.value && largest <= SAME.gradNorm;
   const table = [
     `${ours.length} seeds, ${ours[0]!.curve.length} steps on the same rows: the largest difference of a step is ` +
       `${value.toExponential(1)}, of a gradient's norm ${largest.toExponential(1)} of their mean (median ` +
