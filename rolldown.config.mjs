@@ -10,7 +10,7 @@ const entries = {
   'main/index': 'electron/main/index.ts',
 };
 /** Threads and processes that the ones above start: each whole in one file (electron/supervise/entry-file.ts). */
-export const sideEntries = {
+const sideEntries = {
   'backend/utility': 'electron/backend/entry/utility.ts',
   'backend/template-host': 'electron/backend/text/template/template-host.ts',
   'backend/reward-host': 'electron/backend/rewards/host/reward-host.ts',

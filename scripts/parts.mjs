@@ -104,13 +104,11 @@ const gateParts = Object.fromEntries(
 
 export const parts = { ...gateParts, native, unit, e2e };
 
-const { types: _, ...quickGates } = gates;
-
 /**
- * Stages in their order, each of lanes side by side. What measures time or memory has the machine to itself; the types
- * take as long as all other gates, and browser tests leave a core to the Mac's compiler.
+ * Stages in their order, each of lanes side by side. What measures time or memory has the machine to itself; browser
+ * tests leave a core to the Mac's compiler.
  */
-const STAGES = [[['types'], Object.keys(quickGates)], [['native']], [['unit']], [['e2e'], ['mac']]];
+const STAGES = [[Object.keys(gates)], [['native']], [['unit']], [['e2e'], ['mac']]];
 
 /** One part, whatever becomes of it. */
 async function runPart(name, device, rest) {

@@ -1,4 +1,5 @@
 import { test as base, expect, type Page } from '@playwright/test';
+import { prepareAxe } from './axe';
 import { startFixture, type Fixture } from './fixture/server';
 import type { Scenario } from './fixture/handlers';
 
@@ -52,6 +53,38 @@ export const test = base.extend<Fixtures, WorkerFixtures>({
     },
     { scope: 'worker' },
   ],
+});
+
+interface Kept {
+  page: Page;
+  complaints: string[];
+}
+
+/** One page for all tests, with axe, that keeps nothing from one address to the next: a new page takes longer than a look. */
+export const testOnOnePage = test.extend<object, { kept: Kept }>({
+  kept: [
+    async ({ browser }, use, { project }) => {
+      const page = await browser.newPage(project.use);
+      await prepareAxe(page);
+      await page.addInitScript(() => {
+        localStorage.clear();
+        sessionStorage.clear();
+      });
+      await use({ page, complaints: await watch(page) });
+      await page.close();
+    },
+    { scope: 'worker' },
+  ],
+  page: async ({ kept: { page } }, provide) => {
+    await provide(page);
+    // away from its path: an address that differs in its code only would load nothing
+    await page.evaluate(() => history.replaceState(null, '', '/left'));
+  },
+  complaints: async ({ kept: { complaints } }, provide) => {
+    complaints.length = 0;
+    await provide(complaints);
+    expect(complaints).toEqual([]);
+  },
 });
 
 export { expect };

@@ -14,7 +14,7 @@ afterAll(() => rmSync(home, { recursive: true }));
 const atelier = (...args: string[]): Promise<Ended> => start(args).ended;
 
 /** The demo with arguments that it refuses. */
-const demo = (...args: string[]): Promise<Ended> => start(args, { file: 'demo.ts' }).ended;
+const demo = (...args: string[]): Promise<Ended> => start(args, { program: 'demo' }).ended;
 
 const start = (args: string[], how?: How) => startCommand(home, args, how);
 

@@ -4,13 +4,14 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ExportProgress, FollowItem, RunConfigInput } from '../../shared/contract/runs';
 import { openLocal, type Local } from './local';
-import { shortRun, temporaryHome } from './testing';
+import { firstRows, shortRun, temporaryHome } from './testing';
 
 let home: string;
 let local: Local;
 beforeAll(async () => {
   home = temporaryHome();
   local = await openLocal({ home, device: 'cpu' });
+  for (const dataset of ['sums-worked', 'sums-pairs']) await firstRows(local, home, dataset, 24);
 }, 120_000);
 afterAll(async () => {
   await local.close();
@@ -21,16 +22,16 @@ afterAll(async () => {
 const RUNS: Record<string, Partial<RunConfigInput>> = {
   sft: {
     algorithm: 'sft',
-    data: { dataset: 'sums-worked' },
+    data: { dataset: 'sums-worked-24' },
     rewards: [],
-    params: { method: 'full', epochs: 1, batchSize: 171, maxTokens: 64, fullLearningRate: 1e-3 },
+    params: { method: 'full', epochs: 1, batchSize: 8, maxTokens: 64, fullLearningRate: 1e-3 },
   },
   // with its reference, a second copy of the weights
   dpo: {
     algorithm: 'dpo',
-    data: { dataset: 'sums-pairs' },
+    data: { dataset: 'sums-pairs-24' },
     rewards: [],
-    params: { method: 'full', batchSize: 171, maxTokens: 64, fullLearningRate: 1e-4, optimizer: 'adafactor' },
+    params: { method: 'full', batchSize: 8, maxTokens: 64, fullLearningRate: 1e-4, optimizer: 'adafactor' },
   },
   grpo: {
     params: {

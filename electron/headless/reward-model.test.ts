@@ -6,7 +6,7 @@ import { learnsWith } from '../../shared/contract/demo';
 import type { ExportForm, ExportProgress, FollowItem, RunConfigInput } from '../../shared/contract/runs';
 import { appRoot } from '../backend/system';
 import { openLocal, type Local } from './local';
-import { shortRun, temporaryHome } from './testing';
+import { firstRows, shortRun, temporaryHome } from './testing';
 
 let home: string;
 let local: Local;
@@ -25,13 +25,7 @@ async function finished(config: RunConfigInput) {
   return { id, items, before: held[0], after: held.at(-1) };
 }
 
-/** A data set of the first of the bundled pairs. */
-async function firstPairs(count: number): Promise<string> {
-  const all = readFileSync(join(appRoot(), 'resources/datasets/sums-pairs.jsonl'), 'utf8').split('\n');
-  const path = join(home, `pairs-${count}.jsonl`);
-  writeFileSync(path, `${all.slice(0, count).join('\n')}\n`);
-  return (await local.client.datasets.add({ path })).id;
-}
+const firstPairs = (count: number) => firstRows(local, home, 'sums-pairs', count);
 
 async function exported(as: ExportForm) {
   let last: ExportProgress | undefined;

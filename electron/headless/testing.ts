@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync } from 'node:fs';
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -8,6 +8,8 @@ import { WebSocket } from 'ws';
 import { contract, type AtelierContract } from '../../shared/contract';
 import type { FollowItem, RunConfigInput } from '../../shared/contract/runs';
 import { createClient, socketPort, type Client } from '../../shared/rpc';
+import { appRoot } from '../backend/system';
+import type { Local } from './local';
 
 export const temporaryHome = () => mkdtempSync(join(tmpdir(), 'atelier-home-'));
 
@@ -17,21 +19,18 @@ export interface Ended {
   error: string;
 }
 export interface How {
-  file?: string;
+  program?: 'cli' | 'demo';
   /** What its standard input holds. */
   input?: string;
   env?: Record<string, string>;
 }
 
-/** A command as a person runs it. `said`: settles once the output has a text. */
-export function startCommand(home: string, args: string[], { file = 'cli.ts', input = '', env }: How = {}) {
-  const child = spawn(
-    process.execPath,
-    ['--import', 'tsx', fileURLToPath(new URL(file, import.meta.url)), ...args],
-    {
-      env: { ...process.env, ATELIER_HOME: home, ATELIER_DEVICE: 'cpu', ...env },
-    },
-  );
+/** A command as a person runs it, from its bundle. `said`: once the output has a text; fails where it ends without. */
+export function startCommand(home: string, args: string[], { program = 'cli', input = '', env }: How = {}) {
+  const bundle = fileURLToPath(new URL(`../../dist/headless/${program}.js`, import.meta.url));
+  const child = spawn(process.execPath, [bundle, ...args], {
+    env: { ...process.env, ATELIER_HOME: home, ATELIER_DEVICE: 'cpu', ...env },
+  });
   const result = { code: -1, out: '', error: '' };
   child.stdout.on('data', (data) => (result.out += String(data)));
   child.stderr.on('data', (data) => (result.error += String(data)));
@@ -40,7 +39,12 @@ export function startCommand(home: string, args: string[], { file = 'cli.ts', in
     child.on('close', (code) => resolve({ ...result, code: code ?? -1 })),
   );
   const said = (text: string) =>
-    new Promise<void>((resolve) => child.stdout.on('data', () => result.out.includes(text) && resolve()));
+    new Promise<void>((resolve, reject) => {
+      child.stdout.on('data', () => result.out.includes(text) && resolve());
+      void ended.then(({ code, error }) =>
+        reject(new Error(`it ended with ${code} and never said "${text}": ${error}`)),
+      );
+    });
   return { child, ended, said };
 }
 
@@ -94,6 +98,14 @@ export class Visitor {
       }
     }
   }
+}
+
+/** A data set of the first rows of a bundled one. @returns its id */
+export async function firstRows(local: Local, home: string, dataset: string, count: number): Promise<string> {
+  const rows = readFileSync(join(appRoot(), 'resources/datasets', `${dataset}.jsonl`), 'utf8').split('\n');
+  const path = join(home, `${dataset}-${count}.jsonl`);
+  writeFileSync(path, `${rows.slice(0, count).join('\n')}\n`);
+  return (await local.client.datasets.add({ path })).id;
 }
 
 /** A short GRPO run on the bundled model. */

@@ -28,7 +28,8 @@ function systemLibraries(names) {
   });
 }
 
-function nodeApi() {
+/** Functions that Node gives an addon. */
+export function nodeApi() {
   const { symbols } = createRequire(import.meta.url)('node-api-headers');
   return Object.values(symbols).flatMap(({ js_native_api_symbols, node_api_symbols }) => [
     ...js_native_api_symbols,

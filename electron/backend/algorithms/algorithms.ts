@@ -7,7 +7,7 @@ import { codeHash, type RewardScorer } from '../rewards';
 import { AlgorithmStore, type StoredAlgorithm } from './algorithm-store';
 import { OwnAlgorithms } from './own-algorithm';
 import { tryAlgorithm, type Trial } from './trial';
-import { checkTypes } from './type-check';
+import { TypeChecker } from './type-check';
 
 type Problem = z.infer<typeof CodeProblem>;
 
@@ -22,6 +22,7 @@ export interface Checked {
 export class Algorithms {
   readonly store: AlgorithmStore;
   readonly own: OwnAlgorithms;
+  readonly #types: TypeChecker;
   readonly #described = new Map<string, Promise<{ info: AlgorithmInfo | null; problems: Problem[] }>>();
 
   constructor(
@@ -30,6 +31,7 @@ export class Algorithms {
     /** The app's folder, with its sources. */
     readonly root: string,
   ) {
+    this.#types = new TypeChecker(root);
     this.store = new AlgorithmStore(home);
     this.own = new OwnAlgorithms(sandbox);
   }
@@ -66,7 +68,7 @@ export class Algorithms {
   async check(code: string): Promise<Checked> {
     const mistakes = await this.own.mistakes(code);
     if (mistakes.length > 0) return { problems: mistakes, types: false, info: null, trial: null };
-    const [types, tried] = await Promise.all([checkTypes(this.root, code), this.#try(code)]);
+    const [types, tried] = await Promise.all([this.#types.check(code), this.#try(code)]);
     const problems = [...(types ?? []), ...tried.problems];
     return { ...tried, problems, types: types !== null };
   }
