@@ -62,7 +62,7 @@ export async function buildNative(device, tools, { tests }) {
   const args = ['--build', join(dir, 'obj'), '--parallel', String(availableParallelism())];
   if (!tests) args.push('--target', 'addon');
   const fresh = !existsSync(join(dir, 'addon', 'atelier.node'));
-  if (fresh) say(`building the engine for ${device} (first time: about 4 minutes on 2 cores)`);
+  if (fresh) say(`building the engine for ${device} (first time: some minutes on 2 cores)`);
   // With ccache: objects of another checkout are as good as ours.
   await run(tools.cmake, args, { env: { CCACHE_BASEDIR: root, CCACHE_NOHASHDIR: '1' } });
 }

@@ -32,4 +32,9 @@ class Error : public std::runtime_error {
   std::string hint;
 };
 
+/** Throws an Error of the code invalid_argument. */
+[[noreturn]] inline void refuse(const std::string& message) {
+  throw Error(ErrorCode::invalid_argument, message);
+}
+
 }  // namespace atelier

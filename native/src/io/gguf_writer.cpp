@@ -15,7 +15,7 @@ namespace {
 constexpr uint64_t alignment = 32;
 
 // Value types of ggml's docs/gguf.md.
-enum ValueType : uint32_t { u32 = 4, i32 = 5, f32 = 6, boolean = 7, text = 8, list = 9 };
+enum class ValueType : uint32_t { u32 = 4, i32 = 5, f32 = 6, boolean = 7, text = 8, list = 9 };
 
 class Bytes {
  public:
@@ -43,36 +43,36 @@ void put_entry(Bytes& out, const GgufEntry& e) {
   out.put(e.key);
   switch (e.type) {
     case GgufEntry::Type::u32:
-      out.put(uint32_t{u32});
+      out.put(ValueType::u32);
       out.put(static_cast<uint32_t>(e.number));
       break;
     case GgufEntry::Type::i32:
-      out.put(uint32_t{i32});
+      out.put(ValueType::i32);
       out.put(static_cast<int32_t>(e.number));
       break;
     case GgufEntry::Type::f32:
-      out.put(uint32_t{f32});
+      out.put(ValueType::f32);
       out.put(static_cast<float>(e.number));
       break;
     case GgufEntry::Type::boolean:
-      out.put(uint32_t{boolean});
+      out.put(ValueType::boolean);
       out.put(static_cast<uint8_t>(e.number != 0));
       break;
     case GgufEntry::Type::text:
-      out.put(uint32_t{text});
+      out.put(ValueType::text);
       out.put(e.text);
       break;
     case GgufEntry::Type::list_of_i32:
-      out.put(uint32_t{list});
-      out.put(uint32_t{i32});
+      out.put(ValueType::list);
+      out.put(ValueType::i32);
       out.put(uint64_t{e.numbers.size()});
       for (const int32_t n : e.numbers) {
         out.put(n);
       }
       break;
     case GgufEntry::Type::list_of_text:
-      out.put(uint32_t{list});
-      out.put(uint32_t{text});
+      out.put(ValueType::list);
+      out.put(ValueType::text);
       out.put(uint64_t{e.texts.size()});
       for (const std::string& t : e.texts) {
         out.put(t);

@@ -22,7 +22,7 @@ struct InFile {
   std::vector<std::string> names;
 };
 
-std::vector<InFile> in_file(
+std::vector<InFile> found_in_file(
     const std::vector<LinearModule>& modules,
     const std::function<bool(const LinearModule&)>& adapted) {
   std::vector<InFile> out;
@@ -80,8 +80,8 @@ mx::array of_expert(const mx::array& all, int expert) {
 
 Params peft_tensors(const Params& params, const std::vector<LinearModule>& modules) {
   Params out;
-  const auto files =
-      in_file(modules, [&](const LinearModule& m) { return params.count(lora_a(m.name)) > 0; });
+  const auto files = found_in_file(
+      modules, [&](const LinearModule& m) { return params.count(lora_a(m.name)) > 0; });
   for (const auto& [m, names] : files) {
     const mx::array &a = params.at(lora_a(m->name)), &b = params.at(lora_b(m->name));
     for (int e = 0; e < static_cast<int>(names.size()); e++) {
@@ -138,7 +138,7 @@ Params adapter_params(
   };
   Params out;
   const auto files =
-      in_file(modules, [&](const LinearModule& m) { return sites.count(m.name) > 0; });
+      found_in_file(modules, [&](const LinearModule& m) { return sites.count(m.name) > 0; });
   for (const auto& [m, names] : files) {
     const int R = sites.at(m->name).rank;
     if (m->kind == ModuleKind::all_experts) {

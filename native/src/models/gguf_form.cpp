@@ -6,7 +6,6 @@
 #include "models/gguf_names.h"
 
 #include <cmath>
-#include <functional>
 #include <map>
 #include <optional>
 
@@ -137,16 +136,16 @@ void add_experts(const Written& w) {
   w.form.experts = m.experts;
 }
 
-struct Family {
+struct GgufFamily {
   /** Where the configuration leaves them out. */
   double theta = 10000.0;
   std::optional<int> head_dim = std::nullopt;
   /** Its layers divide the rotary frequencies by the tensor gguf_rope_scaling. */
   bool divides = false;
-  std::function<void(const Written&)> add = nullptr;
+  void (*add)(const Written&) = nullptr;
 };
 
-const std::map<std::string, Family> families = {
+const std::map<std::string, GgufFamily> gguf_families = {
     {"llama", {.divides = true}},
     {"mistral", {.divides = true, .add = require_no_window}},
     {"qwen2", {}},
@@ -158,8 +157,8 @@ const std::map<std::string, Family> families = {
 }  // namespace
 
 GgufForm gguf_form(const ModelConfig& config, const std::string& type) {
-  const auto family = families.find(config.family);
-  if (family == families.end()) {
+  const auto family = gguf_families.find(config.family);
+  if (family == gguf_families.end()) {
     throw Error(
         ErrorCode::unsupported_model,
         "a model of the family " + quoted(config.family) + " cannot be written as GGUF",

@@ -3,17 +3,17 @@
 namespace atelier {
 namespace {
 
-struct Renamed {
+struct NamePair {
   const char* gguf;
   const char* transformers;
 };
 
-const Renamed top[] = {
+const NamePair top[] = {
     {"token_embd.weight", "model.embed_tokens.weight"},
     {"output_norm.weight", "model.norm.weight"},
     {"output.weight", "lm_head.weight"},
 };
-const Renamed in_layer[] = {
+const NamePair in_layer[] = {
     {"attn_norm.weight", "input_layernorm.weight"},
     {"attn_q.weight", "self_attn.q_proj.weight"},
     {"attn_k.weight", "self_attn.k_proj.weight"},
@@ -29,15 +29,15 @@ const Renamed in_layer[] = {
     {"ffn_down.weight", "mlp.down_proj.weight"},
     {"ffn_gate_inp.weight", "mlp.gate.weight"},
 };
-const Renamed two_norms[] = {
+const NamePair two_norms[] = {
     {"ffn_norm.weight", "post_attention_layernorm.weight"},
 };
-const Renamed four_norms[] = {
+const NamePair four_norms[] = {
     {"post_attention_norm.weight", "post_attention_layernorm.weight"},
     {"ffn_norm.weight", "pre_feedforward_layernorm.weight"},
     {"post_ffw_norm.weight", "post_feedforward_layernorm.weight"},
 };
-const Renamed of_expert[] = {
+const NamePair expert_names[] = {
     {"ffn_gate_exps.weight", "gate_proj.weight"},
     {"ffn_up_exps.weight", "up_proj.weight"},
     {"ffn_down_exps.weight", "down_proj.weight"},
@@ -47,14 +47,14 @@ const Renamed of_expert[] = {
 
 std::map<std::string, GgufName> gguf_names(const std::string& family, int layers, int experts) {
   std::map<std::string, GgufName> out;
-  for (const Renamed& r : top) {
+  for (const NamePair& r : top) {
     out.emplace(r.transformers, GgufName{r.gguf});
   }
   for (int i = 0; i < layers; i++) {
     const std::string at = "model.layers." + std::to_string(i) + ".";
     const std::string blk = "blk." + std::to_string(i) + ".";
     auto add = [&](const auto& renamed) {
-      for (const Renamed& r : renamed) {
+      for (const NamePair& r : renamed) {
         out.emplace(at + r.transformers, GgufName{blk + r.gguf});
       }
     };
@@ -65,7 +65,7 @@ std::map<std::string, GgufName> gguf_names(const std::string& family, int layers
       add(two_norms);
     }
     for (int e = 0; e < experts; e++) {
-      for (const Renamed& r : of_expert) {
+      for (const NamePair& r : expert_names) {
         out.emplace(
             at + "mlp.experts." + std::to_string(e) + "." + r.transformers,
             GgufName{blk + r.gguf, e});

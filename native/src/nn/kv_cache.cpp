@@ -5,15 +5,15 @@
 namespace atelier {
 namespace {
 
-using Part = std::optional<mx::array> KvCache::Layer::*;
-constexpr Part in_slots[] = {&KvCache::Layer::k, &KvCache::Layer::v};
-constexpr Part of_rows[] = {&KvCache::Layer::state, &KvCache::Layer::tail};
+using CachePart = std::optional<mx::array> KvCache::Layer::*;
+constexpr CachePart in_slots[] = {&KvCache::Layer::k, &KvCache::Layer::v};
+constexpr CachePart of_rows[] = {&KvCache::Layer::state, &KvCache::Layer::tail};
 
 // Fills `out`, whose layers are those of `like`, with f(layer index, part) of the parts that are there.
 template <class F, size_t N>
-void for_parts(KvCache& out, const KvCache& like, const Part (&parts)[N], F&& f) {
+void for_parts(KvCache& out, const KvCache& like, const CachePart (&parts)[N], F&& f) {
   for (size_t i = 0; i < out.layers.size(); i++) {
-    for (const Part part : parts) {
+    for (const CachePart part : parts) {
       if (like.layers[i].*part) {
         out.layers[i].*part = f(i, part);
       }
@@ -91,11 +91,11 @@ KvCache take_rows(const KvCache& cache, const std::vector<int32_t>& rows) {
   out.reserve = cache.reserve;
   const int capacity = out.capacity(out.length + 1);
   const mx::array index(rows.begin(), {static_cast<int>(rows.size())}, mx::int32);
-  for_parts(out, cache, in_slots, [&](size_t i, Part part) {
+  for_parts(out, cache, in_slots, [&](size_t i, CachePart part) {
     const mx::array& kv = *(cache.layers[i].*part);
     return padded(mx::take(slots(kv, empty, cache.length), index, 0), 0, capacity - out.length);
   });
-  for_parts(out, cache, of_rows, [&](size_t i, Part part) {
+  for_parts(out, cache, of_rows, [&](size_t i, CachePart part) {
     return mx::take(*(cache.layers[i].*part), index, 0);
   });
   return out;
@@ -116,7 +116,7 @@ KvCache join_rows(const std::vector<KvCache>& caches) {
       out.start.push_back(s + out.length - c.length);
     }
   }
-  for_parts(out, caches[0], in_slots, [&](size_t i, Part part) {
+  for_parts(out, caches[0], in_slots, [&](size_t i, CachePart part) {
     std::vector<mx::array> parts;
     for (const KvCache& c : caches) {
       parts.push_back(padded(
@@ -124,7 +124,7 @@ KvCache join_rows(const std::vector<KvCache>& caches) {
     }
     return mx::concatenate(parts, 0);
   });
-  for_parts(out, caches[0], of_rows, [&](size_t i, Part part) {
+  for_parts(out, caches[0], of_rows, [&](size_t i, CachePart part) {
     std::vector<mx::array> parts;
     for (const KvCache& c : caches) {
       parts.push_back(*(c.layers[i].*part));

@@ -8,10 +8,6 @@
 namespace atelier::program {
 namespace {
 
-[[noreturn]] void fail(const std::string& message) {
-  throw Error(ErrorCode::invalid_argument, message);
-}
-
 enum class Rule {
   elementwise,
   constant,
@@ -84,7 +80,7 @@ const std::map<std::string, Signature>& signatures() {
 const Signature& signature_of(const std::string& op) {
   auto found = signatures().find(op);
   if (found == signatures().end()) {
-    fail("op '" + op + "' does not exist");
+    refuse("op '" + op + "' does not exist");
   }
   return found->second;
 }
@@ -100,7 +96,7 @@ Shape join(const std::vector<const Node*>& args) {
       continue;
     }
     if (shape != Shape{}) {
-      fail("shapes [" + shape.name() + "] and [" + arg->shape.name() + "] do not meet");
+      refuse("shapes [" + shape.name() + "] and [" + arg->shape.name() + "] do not meet");
     }
     shape = arg->shape;
   }
@@ -109,7 +105,7 @@ Shape join(const std::vector<const Node*>& args) {
 
 void want_shape(const Node& arg, bool ok, const char* wanted) {
   if (!ok) {
-    fail(std::string("wants ") + wanted + ", is " + describe(arg));
+    refuse(std::string("wants ") + wanted + ", is " + describe(arg));
   }
 }
 
@@ -133,7 +129,7 @@ Shape shape_by(Rule rule, const Node& node, const std::vector<const Node*>& args
     case Rule::part:
       want_shape(*args[0], args[0]->shape == sequences, "[S]");
       if (node.n < 2 || node.k < 0 || node.k >= node.n) {
-        fail("n must be 2 or more and k below it");
+        refuse("n must be 2 or more and k below it");
       }
       return {Shape::trajectories, node.n};
     case Rule::unpart:
@@ -175,29 +171,29 @@ void infer(Node& node, const std::vector<Node>& before) {
   const auto& signature = signature_of(node.op);
   std::string kinds = signature.kinds;
   if (node.args.size() != kinds.size()) {
-    fail(
+    refuse(
         node.op + " takes " + std::to_string(kinds.size()) + " arguments, has " +
         std::to_string(node.args.size()));
   }
   std::vector<const Node*> args;
   for (size_t i = 0; i < kinds.size(); i++) {
     if (node.args[i] < 0 || node.args[i] >= static_cast<int>(before.size())) {
-      fail(node.op + ": argument " + std::to_string(node.args[i]) + " is not an earlier node");
+      refuse(node.op + ": argument " + std::to_string(node.args[i]) + " is not an earlier node");
     }
     args.push_back(&before[node.args[i]]);
     if (kinds[i] != '*' && args.back()->mask != (kinds[i] == 'm')) {
-      fail(
+      refuse(
           node.op + ": argument " + std::to_string(i + 1) + " must be a " +
           (kinds[i] == 'm' ? "mask" : "number") + ", is " + describe(*args.back()));
     }
   }
   if (node.op == "const" && !std::isfinite(node.value)) {
-    fail("const: must be a finite number");
+    refuse("const: must be a finite number");
   }
   try {
     node.shape = shape_by(signature.rule, node, args);
   } catch (const Error& error) {
-    fail(node.op + " " + error.what());
+    refuse(node.op + " " + error.what());
   }
   node.mask = signature.result == 'm' || (signature.result == '*' && args[0]->mask);
   node.differentiable = false;

@@ -10,10 +10,6 @@
 namespace atelier {
 namespace {
 
-[[noreturn]] void fail(const std::string& what) {
-  throw Error(ErrorCode::invalid_argument, what);
-}
-
 // How many trajectories one entry stands for: "S" 1, "S/2" 2; 0 for [T] and scalars.
 int trajectories_each(const std::string& shape) {
   if (shape == "S") {
@@ -41,7 +37,7 @@ mx::array number_array(const std::vector<float>& values, const std::string& shap
 
 program::Counts count_all(int trajectories, const std::vector<int32_t>& groups) {
   if (!groups.empty() && groups.size() != static_cast<size_t>(trajectories)) {
-    fail(
+    refuse(
         "groups has " + std::to_string(groups.size()) + " entries for " +
         std::to_string(trajectories) + " trajectories");
   }
@@ -74,7 +70,7 @@ Objective::Objective(
     skip_.assign(layout_.trajectories, 0);
   }
   if (skip_.size() != static_cast<size_t>(layout_.trajectories)) {
-    fail(
+    refuse(
         "skip has " + std::to_string(skip_.size()) + " entries for " +
         std::to_string(layout_.trajectories) + " trajectories");
   }
@@ -83,7 +79,7 @@ Objective::Objective(
   auto names = program_.engine_quantities();
   bool router = std::find(names.begin(), names.end(), "routerAux") != names.end();
   if (skips && (router || program_.unit() != 1 || !program_.prepass_quantities().empty())) {
-    fail("skip: this program's trajectories interact, so none can be left out");
+    refuse("skip: this program's trajectories interact, so none can be left out");
   }
   int64_t offset = 0;
   for (auto n : targets) {
@@ -150,7 +146,7 @@ void Objective::prepass(const Numbers& made) {
   }
   for (const auto& [name, values] : inputs_) {
     if (!arrays.count(name)) {
-      fail("inputs." + name + ": the program takes no input of that name from the caller");
+      refuse("inputs." + name + ": the program takes no input of that name from the caller");
     }
   }
   program_.check_inputs(arrays, layout_, false);

@@ -8,9 +8,9 @@ namespace {
 
 using Arrays = std::vector<mx::array>;
 
-class Pace : public mx::Primitive {
+class KeepPace : public mx::Primitive {
  public:
-  explicit Pace(mx::Stream stream) : Primitive(stream) {}
+  explicit KeepPace(mx::Stream stream) : Primitive(stream) {}
 
   void eval_cpu(const Arrays& inputs, Arrays& outputs) override {
     outputs[0].copy_shared_buffer(inputs[0]);
@@ -26,7 +26,7 @@ class Pace : public mx::Primitive {
     return {keep_pace(cotangents[0])};
   }
   const char* name() const override {
-    return "Pace";
+    return "KeepPace";
   }
 };
 
@@ -37,7 +37,7 @@ mx::array keep_pace(const mx::array& x) {
     return x;
   }
   const mx::Stream stream = mx::default_stream(mx::default_device());
-  return mx::array(x.shape(), x.dtype(), std::make_shared<Pace>(stream), {x});
+  return mx::array(x.shape(), x.dtype(), std::make_shared<KeepPace>(stream), {x});
 }
 
 }  // namespace atelier

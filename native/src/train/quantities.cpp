@@ -19,10 +19,6 @@ const std::set<std::string> of_teacher = {"jsd", "topkDivergence"};
 const std::set<std::string> of_scalar_head = {"value", "score"};
 const std::set<std::string> of_router = {"routerAux"};
 
-[[noreturn]] void fail(const std::string& what) {
-  throw Error(ErrorCode::invalid_argument, what);
-}
-
 // The state after a row's last token is that before one more target.
 Rows with_end(const Rows& rows) {
   Rows ended;
@@ -48,7 +44,7 @@ mx::array times_scalar_head(const mx::array& hidden_TD, const Bound& bound) {
 float option(const Wanted& wanted, const char* name) {
   auto found = wanted.options.find(name);
   if (found == wanted.options.end()) {
-    fail("program: '" + wanted.name + "' has no option '" + name + "'");
+    refuse("program: '" + wanted.name + "' has no option '" + name + "'");
   }
   return static_cast<float>(found->second);
 }
@@ -65,10 +61,10 @@ Forward::Forward(const Rows& rows, QuantityOptions options, std::optional<Teache
     bool teaches = of_teacher.count(name) > 0;
     if (!teaches && !of_token_stats.count(name) && !of_vocabulary.count(name) &&
         !of_scalar_head.count(name) && !of_router.count(name)) {
-      fail("program: the engine does not make '" + name + "'");
+      refuse("program: the engine does not make '" + name + "'");
     }
     if (teaches && !teacher_) {
-      fail("teacher: missing; the program asks for '" + name + "'");
+      refuse("teacher: missing; the program asks for '" + name + "'");
     }
   }
 }
@@ -137,7 +133,8 @@ Quantities Forward::make(const Model& model, const Bound& bound, const Batch& ba
     return made;
   }
   if ((wants("value") || wants("score")) && !bound.scalar_head) {
-    fail("adapter: neither it nor its model has a scalar head, so there is no value and no score");
+    refuse(
+        "adapter: neither it nor its model has a scalar head, so there is no value and no score");
   }
   std::vector<mx::array> routers;
   auto hidden = forward_hidden(
@@ -212,7 +209,7 @@ void Forward::measure_experts(
     return;
   }
   if (model.chosen_experts() == 0) {
-    fail(
+    refuse(
         "program: 'routerAux' is of a mixture of experts with softmax routers; the model has none");
   }
   std::optional<mx::array> counts;
@@ -243,7 +240,7 @@ void Forward::measure_experts(
 mx::array Forward::router_aux(const std::vector<mx::array>& router_logits, const Batch& batch)
     const {
   if (!use_) {
-    fail("program: 'routerAux' cannot be part of a number of the whole step");
+    refuse("program: 'routerAux' cannot be part of a number of the whole step");
   }
   auto [at_N, target_N] = shares(batch);
   auto share_N = router_loss(router_logits, at_N, *use_);
