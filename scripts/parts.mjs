@@ -104,11 +104,13 @@ const gateParts = Object.fromEntries(
 
 export const parts = { ...gateParts, native, unit, e2e };
 
+const { format: _, ...otherGates } = gates;
+
 /**
- * Stages in their order, each of lanes side by side. What measures time or memory has the machine to itself; browser
- * tests leave a core to the Mac's compiler.
+ * Stages in their order, each of lanes side by side. What measures time or memory has the machine to itself; prettier
+ * takes one core for as long as the other gates do, and browser tests leave one to the Mac's compiler.
  */
-const STAGES = [[Object.keys(gates)], [['native']], [['unit']], [['e2e'], ['mac']]];
+const STAGES = [[['format'], Object.keys(otherGates)], [['native']], [['unit']], [['e2e'], ['mac']]];
 
 /** One part, whatever becomes of it. */
 async function runPart(name, device, rest) {

@@ -9,9 +9,15 @@ export class RewardPage {
 
   /** Replaces the whole code, as one who selects all and pastes. */
   async write(code: string): Promise<void> {
-    await this.page.getByRole('textbox', { name: 'Reward code' }).click();
+    const editor = this.page.getByRole('textbox', { name: 'Reward code' });
+    await editor.click();
     await this.page.keyboard.press('ControlOrMeta+a');
-    await this.page.keyboard.insertText(code);
+    // text of many lines that is typed at once may reach an editor in parts
+    await editor.evaluate((element, text) => {
+      const clipboardData = new DataTransfer();
+      clipboardData.setData('text/plain', text);
+      element.dispatchEvent(new ClipboardEvent('paste', { clipboardData, bubbles: true, cancelable: true }));
+    }, code);
   }
   async code(): Promise<string> {
     return (
