@@ -1,5 +1,5 @@
-// npm run test:trl: the same recipe in TRL and here, GRPO and SFT on the bundled model, five seeds each; and GRPO in
-// TRL on the answers that were sampled here.
+// npm run test:trl: the same recipe in TRL and here, GRPO and SFT on the bundled model, five seeds each; GRPO in TRL on
+// the answers that were sampled here; and SFT in double precision.
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,11 +7,19 @@ import { appRoot } from '../../electron/backend/system';
 import { readArguments, readNumber, refuseMore } from '../../electron/headless/command';
 import { AtelierError } from '../../shared/rpc';
 import { python } from '../python';
-import { compareAdapters, compareSame, compareSpread, type Outcome, type Verdict } from './compare';
+import {
+  compareAdapters,
+  compareExact,
+  compareSame,
+  compareSpread,
+  type Outcome,
+  type Steps,
+  type Verdict,
+} from './compare';
 import { firstAdapter, runHere } from './here';
 import { curvesPicture, type Sides } from './picture';
 import { RECIPES, type Recipe } from './recipes';
-import { runThere } from './there';
+import { runExact, runThere } from './there';
 
 const { values, positionals, device } = readArguments(process.argv.slice(2), {
   seeds: { type: 'string', default: '0,1,2,3,4' },
@@ -47,7 +55,8 @@ try {
 process.exit(failed === 0 ? 0 : 1);
 
 async function both(binary: string, recipe: Recipe): Promise<{ sides: Sides; verdicts: Verdict[] }> {
-  const [ours, theirs]: Outcome[][] = [[], []];
+  const [ours, theirs]: [Outcome[], Outcome[]] = [[], []];
+  const exact: Steps[] = [];
   const verdicts: Verdict[] = [];
   for (const [k, seed] of seeds.entries()) {
     const { replay, ...here } = await runHere(device, recipe, seed, scratch, recipe.samples && k === 0);
@@ -55,11 +64,12 @@ async function both(binary: string, recipe: Recipe): Promise<{ sides: Sides; ver
     const adapter = await firstAdapter(device, seed, scratch);
     ours.push(here);
     theirs.push(await there());
+    if (!recipe.samples) exact.push(await runExact(binary, recipe, seed, adapter, scratch));
     if (replay) {
       const replayed = await there(replay);
       verdicts.push(compareSame([here], [replayed]), compareAdapters(replayed.adapterDifference!));
     }
   }
-  verdicts.push((recipe.samples ? compareSpread : compareSame)(ours, theirs));
+  verdicts.push(recipe.samples ? compareSpread(ours, theirs) : compareExact(ours, theirs, exact));
   return { sides: { recipe, ours, theirs }, verdicts };
 }
