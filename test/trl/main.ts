@@ -60,13 +60,12 @@ async function both(binary: string, recipe: Recipe): Promise<{ sides: Sides; ver
   const verdicts: Verdict[] = [];
   for (const [k, seed] of seeds.entries()) {
     const { replay, ...here } = await runHere(device, recipe, seed, scratch, recipe.samples && k === 0);
-    const there = (more?: typeof replay) => runThere(binary, recipe, seed, adapter, scratch, more);
-    const adapter = await firstAdapter(device, seed, scratch);
+    const start = { binary, recipe, seed, scratch, adapter: await firstAdapter(device, seed, scratch) };
     ours.push(here);
-    theirs.push(await there());
-    if (!recipe.samples) exact.push(await runExact(binary, recipe, seed, adapter, scratch));
+    theirs.push(await runThere(start));
+    if (!recipe.samples) exact.push(await runExact(start));
     if (replay) {
-      const replayed = await there(replay);
+      const replayed = await runThere(start, replay);
       verdicts.push(compareSame([here], [replayed]), compareAdapters(replayed.adapterDifference!));
     }
   }

@@ -11,44 +11,34 @@ export interface There extends Outcome {
   adapterDifference?: number;
 }
 
-/** TRL's run of a seed. `adapter`: where it begins. `replay`: on these answers instead of its own. */
-export async function runThere(
-  binary: string,
-  recipe: Recipe,
-  seed: number,
-  adapter: string,
-  scratch: string,
-  replay?: Here['replay'],
-): Promise<There> {
-  return runScript('train.py', binary, recipe, seed, adapter, scratch, replay);
+/** Where a seed's run begins and what it needs. */
+export interface Start {
+  binary: string;
+  recipe: Recipe;
+  seed: number;
+  /** The first adapter, a PEFT folder. */
+  adapter: string;
+  scratch: string;
 }
 
+/** TRL's run of a seed. `replay`: on these answers instead of its own. */
+export const runThere = (start: Start, replay?: Here['replay']): Promise<There> =>
+  runScript('train.py', start, replay ? { rollouts: replay.rollouts, trained: replay.adapter } : {});
+
 /** The steps of a recipe that does not sample, in double precision. */
-export async function runExact(
-  binary: string,
-  recipe: Recipe,
-  seed: number,
-  adapter: string,
-  scratch: string,
-): Promise<Steps> {
-  return runScript('exact.py', binary, recipe, seed, adapter, scratch);
-}
+export const runExact = (start: Start): Promise<Steps> => runScript('exact.py', start);
 
 async function runScript<Result>(
   script: string,
-  binary: string,
-  recipe: Recipe,
-  seed: number,
-  adapter: string,
-  scratch: string,
-  replay?: Here['replay'],
+  { binary, recipe, seed, adapter, scratch }: Start,
+  more: object = {},
 ): Promise<Result> {
   const [file, out] = [join(scratch, 'recipe.json'), join(scratch, 'curve.json')];
   const { algorithm, steps } = recipe;
   const whole = {
     ...{ algorithm, steps, seed, base: BASE, adapter, scratch, out },
     ...(await recipe.trl(seed)),
-    ...(replay && { rollouts: replay.rollouts, trained: replay.adapter }),
+    ...more,
   };
   writeFileSync(file, JSON.stringify(whole));
   execFileSync(binary, [join(appRoot(), 'test/trl', script), file], {
