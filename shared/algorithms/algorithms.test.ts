@@ -22,7 +22,9 @@ describe.each(ALGORITHMS.map((a) => [a.key, a] as const))('%s', (_, algorithm) =
     expect(fields(algorithm).map((f) => f.key)).toEqual(Object.keys(defaults));
     for (const { key, when } of fields(algorithm)) {
       const other = fields(algorithm).find((each) => each.key === when?.key);
-      if (when)
+      if (when === undefined) continue;
+      if ('above' in when) expect(other?.type, key).toMatch(/^(number|integer)$/);
+      else
         expect(
           other?.options?.map(({ value }) => value),
           key,

@@ -1,11 +1,16 @@
 import { z } from 'zod';
 import { field } from './fields';
+import { moduleValues } from './name-pattern';
 
 /** How a base is kept in memory: as its files have it, or quantised when it is loaded. */
 export const BASE_WEIGHTS = ['stored', '8-bit', '4-bit'] as const;
 export type BaseWeights = (typeof BASE_WEIGHTS)[number];
 
 export const OPTIMIZERS = ['adamw', 'adamw-8bit', 'adam', 'adafactor', 'muon'] as const;
+
+/** Ranks and alphas that an adapter may have. */
+export const LORA_RANK = { min: 1, max: 256, whole: true };
+export const LORA_ALPHA = { min: 0.1, max: 1024, whole: false };
 
 const LORA = { key: 'method', is: 'lora' } as const;
 const FULL = { key: 'method', is: 'full' } as const;
@@ -19,7 +24,7 @@ export const adapterParams = () => ({
     section: 'Trained weights',
     options: { lora: 'LoRA adapter', full: 'All parameters' },
   }),
-  loraRank: field(z.int().min(1).max(256).default(16), {
+  loraRank: field(z.int().min(LORA_RANK.min).max(LORA_RANK.max).default(16), {
     label: 'LoRA rank',
     help: 'How much the adapter can hold. 8 to 32 is enough for reinforcement learning; large datasets may want more.',
     when: LORA,
@@ -27,7 +32,7 @@ export const adapterParams = () => ({
     section: 'Trained weights',
     step: 1,
   }),
-  loraAlpha: field(z.number().min(0.1).max(1024).default(32), {
+  loraAlpha: field(z.number().min(LORA_ALPHA.min).max(LORA_ALPHA.max).default(32), {
     label: 'LoRA alpha',
     help: 'The adapter is scaled by alpha / rank. Twice the rank is usual.',
     when: LORA,
@@ -42,6 +47,20 @@ export const adapterParams = () => ({
     level: 'advanced',
     section: 'Trained weights',
     options: { 'all-linear': 'All linear layers', attention: 'Attention only', mlp: 'MLP only' },
+  }),
+  loraRanks: field(moduleValues(LORA_RANK).default(''), {
+    label: 'Ranks by module',
+    help: 'Modules with a rank of their own, such as "q_proj: 32, down_proj: 8". A name is the end of a module\'s name, or a regular expression for it; the first that matches counts (PEFT\'s rank_pattern).',
+    when: LORA,
+    level: 'advanced',
+    section: 'Trained weights',
+  }),
+  loraAlphas: field(moduleValues(LORA_ALPHA).default(''), {
+    label: 'Alphas by module',
+    help: "Modules with an alpha of their own, written like their ranks (PEFT's alpha_pattern). A module with another rank keeps the alpha above, and so gets another scale.",
+    when: LORA,
+    level: 'advanced',
+    section: 'Trained weights',
   }),
   rsLora: field(z.boolean().default(false), {
     label: 'Rank-stabilised scale',

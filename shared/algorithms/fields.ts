@@ -16,8 +16,8 @@ export interface FieldText {
   logarithmic?: boolean;
   /** Label of each option of an enum. */
   options?: Record<string, string>;
-  /** Has a meaning only where another param has this value, or one of these. */
-  when?: { key: string; is: string | string[] };
+  /** Has a meaning only where another param has this value, or one of these; or is above this number. */
+  when?: { key: string; is: string | string[] } | { key: string; above: number };
 }
 
 /** A param with its text. */
@@ -25,7 +25,7 @@ export const field = <S extends z.ZodType>(schema: S, text: FieldText): S => sch
 
 export interface Field extends Omit<FieldText, 'options'> {
   key: string;
-  type: 'integer' | 'number' | 'boolean' | 'choice';
+  type: 'integer' | 'number' | 'boolean' | 'text' | 'choice';
   default: unknown;
   min?: number;
   max?: number;
@@ -38,11 +38,13 @@ export function hasEffect(
   values: Readonly<Record<string, unknown>>,
   otherwise: Readonly<Record<string, unknown>>,
 ): boolean {
-  return when === undefined || [when.is].flat().includes(String(values[when.key] ?? otherwise[when.key]));
+  if (when === undefined) return true;
+  const value = values[when.key] ?? otherwise[when.key];
+  return 'above' in when ? Number(value) > when.above : [when.is].flat().includes(String(value));
 }
 
 interface Property extends FieldText {
-  type?: string;
+  type: 'integer' | 'number' | 'boolean' | 'string';
   default?: unknown;
   minimum?: number;
   maximum?: number;
@@ -56,7 +58,7 @@ export function fields(algorithm: Pick<Algorithm, 'params'>): Field[] {
     Property
   >;
   return Object.entries(properties).map(([key, p]) => {
-    const type = p.enum ? 'choice' : (p.type as 'integer' | 'number' | 'boolean');
+    const type = p.enum ? 'choice' : p.type === 'string' ? 'text' : p.type;
     return {
       key,
       type,

@@ -25,12 +25,15 @@ export {
   BASE_WEIGHTS,
   OPTIMIZERS,
   learningRateOf,
+  LORA_ALPHA,
+  LORA_RANK,
   LORA_TARGETS,
   MUON,
   SAVED_MODULES,
   type BaseWeights,
 } from './common';
 export { fields, hasEffect, type Field } from './fields';
+export { moduleValues, valuesByModule } from './name-pattern';
 
 /** Every algorithm of the product, in the order in which they are offered. */
 export const ALGORITHMS: readonly Algorithm[] = [

@@ -67,6 +67,7 @@ const params = z
     klIn: field(z.enum(['reward', 'loss']).default('reward'), {
       label: 'The pull acts',
       help: 'On the reward of each token, so that the critic foresees it; or on the loss itself.',
+      when: { key: 'klWeight', above: 0 },
       level: 'advanced',
       section: 'Objective',
       options: { reward: 'On the reward', loss: 'On the loss' },
@@ -74,6 +75,7 @@ const params = z
     klKind: field(z.enum(['k1', 'abs', 'k2', 'k3']).default('k1'), {
       label: 'Estimate of the KL',
       help: 'How the divergence is estimated from a token: k1 is usual on the reward, k3 on the loss.',
+      when: { key: 'klWeight', above: 0 },
       level: 'advanced',
       section: 'Objective',
       options: {

@@ -8,7 +8,7 @@ const Code = z.string().max(256_000);
 /** A setting, as shared/algorithms/fields.ts makes it of a schema. */
 export const AlgorithmField = z.object({
   key: z.string(),
-  type: z.enum(['integer', 'number', 'boolean', 'choice']),
+  type: z.enum(['integer', 'number', 'boolean', 'text', 'choice']),
   default: z.unknown(),
   label: z.string(),
   help: z.string(),
@@ -20,7 +20,12 @@ export const AlgorithmField = z.object({
   min: z.number().optional(),
   max: z.number().optional(),
   options: z.array(z.object({ value: z.string(), label: z.string() })).optional(),
-  when: z.object({ key: z.string(), is: z.union([z.string(), z.array(z.string())]) }).optional(),
+  when: z
+    .union([
+      z.object({ key: z.string(), is: z.union([z.string(), z.array(z.string())]) }),
+      z.object({ key: z.string(), above: z.number() }),
+    ])
+    .optional(),
 });
 
 export const AlgorithmMetric = z.object({

@@ -10,10 +10,12 @@ import { appRoot } from '../../electron/backend/system';
 import { ModelText } from '../../electron/backend/text';
 import { openLocal } from '../../electron/headless/local';
 import { engineModule, type Device } from '../../native';
+import { learnsWith } from '../../shared/contract/demo';
 import type { ExportForm } from '../../shared/contract/runs';
 import { python } from '../python';
 import { familiesAreRead } from './families';
 import { rewardModelIsRead } from './reward-model';
+import { shortRun } from './short-run';
 
 const device = (process.env['ATELIER_DEVICE'] ?? 'cpu') as Device;
 const root = appRoot();
@@ -36,6 +38,26 @@ function adapterOf(home: string, task: string[]): string {
   return exportedAdapter(home)!;
 }
 
+// Three ranks and two alphas in one adapter.
+const patterns = {
+  name: 'Ranks by module',
+  algorithm: 'sft',
+  model: 'abacus',
+  data: { dataset: 'sums-worked' },
+  params: {
+    ...learnsWith['sft'],
+    epochs: 1,
+    loraRanks: String.raw`q_proj: 4, layers\.(0|3)\.mlp\.down_proj: 24`,
+    loraAlphas: 'v_proj: 8',
+    rsLora: true,
+  },
+};
+
+const module = engineModule(device);
+const engine = module.createEngine({ device });
+const scratch = mkdtempSync(join(tmpdir(), 'atelier-peft-'));
+const [ranks] = await shortRun(mkdtempSync(join(scratch, 'home-')), device, patterns, [{ kind: 'adapter' }]);
+
 const demoHome = join(root, '.cache', 'test-peft');
 const realHome = join(root, '.cache', 'test-real');
 const gguf = smollm2Gguf();
@@ -54,6 +76,13 @@ const cases = [
     adapter: adapterOf(realHome, ['--import', 'tsx', join(root, 'test/real/main.ts')]),
     questions: ['State the final answer to the following arithmetic problem: 7 + 5 =', 'Hello!'],
     gguf: true,
+  },
+  {
+    name: 'ranks by module',
+    base: join(root, 'resources/models/abacus'),
+    adapter: ranks!,
+    questions: ['What is 47 + 38?', 'What is 347 + 285?'],
+    gguf: false,
   },
 ];
 
@@ -77,9 +106,6 @@ function answerOf<Answer>(script: string, file: string): Answer {
   return JSON.parse(said.trim().split('\n').at(-1)!) as Answer;
 }
 
-const module = engineModule(device);
-const engine = module.createEngine({ device });
-const scratch = mkdtempSync(join(tmpdir(), 'atelier-peft-'));
 let failed = 0;
 for (const { name, base, adapter, questions } of cases) {
   const rows = await promptRows(base, questions);

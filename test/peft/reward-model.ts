@@ -1,10 +1,9 @@
 import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ModelText } from '../../electron/backend/text';
-import { openLocal } from '../../electron/headless/local';
 import type { Device, Engine } from '../../native';
 import { learnsWith } from '../../shared/contract/demo';
-import type { ExportForm } from '../../shared/contract/runs';
+import { shortRun } from './short-run';
 
 interface Options {
   device: Device;
@@ -30,27 +29,18 @@ export async function rewardModelIsRead({
   scratch,
   ask,
 }: Options): Promise<boolean> {
-  const local = await openLocal({ home: mkdtempSync(join(scratch, 'home-')), device });
-  const { id } = await local.client.runs.start({
-    name: 'Reward model',
-    algorithm: 'reward_model',
-    model: 'abacus',
-    data: { dataset: 'sums-pairs' },
-    params: { ...learnsWith['reward_model'], epochs: 1 },
-  });
-  for await (const item of local.client.runs.follow({ id }))
-    if (item.kind === 'state' && item.status === 'failed') throw new Error(item.message);
-  const write = async (as: ExportForm) => {
-    for await (const item of local.client.runs.export({ id, as })) {
-      if (item.kind !== 'done') continue;
-      if (!item.verified) throw new Error(`the reward model, ${as.kind}: ${item.message}`);
-      return item.path;
-    }
-    throw new Error('nothing was exported');
-  };
-  const adapter = await write({ kind: 'adapter' });
-  const merged = await write({ kind: 'merged', dtype: 'f32' });
-  await local.close();
+  const [adapter, merged] = await shortRun(
+    mkdtempSync(join(scratch, 'home-')),
+    device,
+    {
+      name: 'Reward model',
+      algorithm: 'reward_model',
+      model: 'abacus',
+      data: { dataset: 'sums-pairs' },
+      params: { ...learnsWith['reward_model'], epochs: 1 },
+    },
+    [{ kind: 'adapter' }, { kind: 'merged', dtype: 'f32' }],
+  );
 
   const text = await ModelText.fromFolder(base);
   const rows: number[][] = [];
@@ -65,7 +55,7 @@ export async function rewardModelIsRead({
       ]);
   }
   const { id: model } = await engine.loadModel(base);
-  const loaded = await engine.loadAdapter(model, adapter);
+  const loaded = await engine.loadAdapter(model, adapter!);
   const { score } = await engine.score({
     model,
     adapter: loaded.id,

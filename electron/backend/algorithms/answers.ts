@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { BASE_WEIGHTS, OPTIMIZERS } from '../../../shared/algorithms';
+import { BASE_WEIGHTS, LORA_ALPHA, LORA_RANK, moduleValues, OPTIMIZERS } from '../../../shared/algorithms';
 import { AlgorithmField, AlgorithmMetric } from '../../../shared/contract/algorithms';
 
 // What an algorithm of one's own may answer: its code is not ours.
@@ -54,6 +54,8 @@ export const TrainerParams = z.looseObject({
   loraRank: z.int().min(1).max(4096),
   loraAlpha: z.number(),
   loraTargets: z.enum(['all-linear', 'attention', 'mlp']),
+  loraRanks: moduleValues(LORA_RANK),
+  loraAlphas: moduleValues(LORA_ALPHA),
   rsLora: z.boolean(),
   dora: z.boolean(),
   savedModules: z.enum(['none', 'head', 'embeddings', 'both']),

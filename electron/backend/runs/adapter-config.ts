@@ -1,36 +1,26 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { AdapterInfo } from '../../../native/face';
+import type { AdapterInfo, LoraSpec } from '../../../native/face';
 
 export interface AdapterDescription {
   /** Name of the base model, never a path of this machine. */
   base: string;
-  rank: number;
-  alpha: number;
-  rslora: boolean;
-  modules: AdapterInfo['modules'];
-  saved: AdapterInfo['saved'];
-  /** A sequence classifier with one label. */
-  scalarHead: boolean;
+  /** What was asked for. */
+  spec: Pick<LoraSpec, 'rank' | 'alpha' | 'rslora' | 'rankPattern' | 'alphaPattern'>;
+  /** What the model has made of it. */
+  info: Pick<AdapterInfo, 'modules' | 'saved' | 'scalarHead'>;
 }
 
 /** Every field that peft 0.21.2 writes for a LoRA adapter, in its order. */
-export function adapterConfig({
-  base,
-  rank,
-  alpha,
-  rslora,
-  modules,
-  saved,
-  scalarHead,
-}: AdapterDescription): Record<string, unknown> {
+export function adapterConfig({ base, spec, info }: AdapterDescription): Record<string, unknown> {
+  const { modules, saved, scalarHead } = info;
   const whole = [
     ...saved.map((name) => name.split('.').at(-1)!).sort(),
     ...(scalarHead ? ['classifier', 'score'] : []),
   ];
   return {
     alora_invocation_tokens: null,
-    alpha_pattern: {},
+    alpha_pattern: spec.alphaPattern ?? {},
     arrow_config: null,
     auto_mapping: null,
     // a name that was typed may look like a path; what loads the adapter must not go looking there
@@ -48,7 +38,7 @@ export function adapterConfig({
     layers_pattern: null,
     layers_to_transform: null,
     loftq_config: {},
-    lora_alpha: alpha,
+    lora_alpha: spec.alpha,
     lora_bias: false,
     lora_dropout: 0,
     lora_ga_config: null,
@@ -59,8 +49,8 @@ export function adapterConfig({
     peft_type: 'LORA',
     peft_version: '0.21.2',
     qalora_group_size: 16,
-    r: rank,
-    rank_pattern: {},
+    r: spec.rank,
+    rank_pattern: spec.rankPattern ?? {},
     revision: null,
     target_modules: [...new Set(modules.map(({ name }) => name.split('.').at(-1)!))].sort(),
     target_parameters: null,
@@ -69,7 +59,7 @@ export function adapterConfig({
     use_bdlora: null,
     use_dora: modules.some(({ dora }) => dora),
     use_qalora: false,
-    use_rslora: rslora,
+    use_rslora: spec.rslora ?? false,
     velora_config: null,
   };
 }

@@ -35,6 +35,20 @@ describe('a mixture of experts, before anything is loaded', () => {
   });
 });
 
+it.each(['q_proj', 'q_proj: 0', 'q_proj: 2.5'])(
+  'ranks by module that are none, %s, are told',
+  async (text) => {
+    expect(await problems({}, params({ loraRanks: text }))).toMatchObject([
+      {
+        level: 'error',
+        path: 'params.loraRanks',
+        message: expect.stringContaining('whole numbers from 1 to 256'),
+      },
+    ]);
+    expect(await problems({}, params({ loraRanks: 'q_proj: 4' }))).toEqual([]);
+  },
+);
+
 it('routers are balanced where there are some', async () => {
   const sft = { algorithm: 'sft', params: { routerAuxCoef: 0.01, maxTokens: 64 }, rewards: [] };
   expect(await problems({ mixture: false }, sft)).toMatchObject([
@@ -89,5 +103,13 @@ describe('what is chosen and has no use', () => {
       params: { maxTokens: 64, loss: 'apo_zero', divergence: 'forward_kl' },
     };
     expect(await problems({}, pairs)).toMatchObject([{ level: 'warning', path: 'params.divergence' }]);
+    const ppo = (klWeight: number) => ({
+      algorithm: 'ppo',
+      params: { klWeight, klKind: 'k3', maxNewTokens: 64 },
+    });
+    expect(await problems({}, ppo(0))).toMatchObject([
+      { level: 'warning', path: 'params.klKind', hint: 'It acts where that is above 0.' },
+    ]);
+    expect(await problems({}, ppo(0.1))).toEqual([]);
   });
 });

@@ -4,7 +4,7 @@ import { sequencesOf, type RowList, type RowOf } from '../datasets';
 import { covers, extraForwards } from '../train';
 import { checkConfig } from './check-config';
 import { costsOf, type Lengths } from './cost-model';
-import { measureRun, roleProblem, type Measure } from './measure';
+import { measureRun, problemAt, type Measure } from './measure';
 import { chooseMicroTokens, prepareData } from './prepare';
 import type { RunsOptions } from './options';
 import type { OtherRuns } from './other-runs';
@@ -69,6 +69,8 @@ export async function estimateRun(
       algorithm.key,
       needs.temperature,
       params.method === 'full' ? params.optimizer : params.loraTargets,
+      params.loraRanks,
+      params.loraAlphas,
       params.baseWeights,
       params.dora,
       params.savedModules,
@@ -108,7 +110,7 @@ export async function estimateRun(
       probing.catch(() => known.delete(key));
     }
     const measure = await known.get(key)!.catch((error: unknown) => {
-      const problem = roleProblem(error);
+      const problem = problemAt(error);
       if (problem === null) throw error;
       return problem;
     });

@@ -107,16 +107,7 @@ async function work(entry: RunEntry, live: Live, options: RunsOptions, runs: Oth
       store,
       control,
       belongsTo: identity(checked, config.params, prepared),
-      describeAdapter: (folder, { modules, saved, scalarHead }) =>
-        writeAdapterConfig(folder, {
-          base: model.name,
-          rank: params.loraRank,
-          alpha: params.loraAlpha,
-          rslora: params.rsLora,
-          modules,
-          saved,
-          scalarHead,
-        }),
+      describeAdapter: (folder, info, spec) => writeAdapterConfig(folder, { base: model.name, info, spec }),
       microTokens,
       settings: settings.values,
       onProgress,

@@ -11,7 +11,22 @@ export interface Measure {
   others: number;
 }
 
-/** What a run costs, measured with every model that takes part. @throws AtelierError with the `path` of one that cannot */
+/** Settings by PEFT's name for them, which the engine uses. */
+const LORA_SETTINGS: Record<string, string> = {
+  rank_pattern: 'params.loraRanks',
+  alpha_pattern: 'params.loraAlphas',
+  target_modules: 'params.loraTargets',
+};
+
+/** The engine refuses an adapter where it meets the model's modules: names that none of them has, for one. */
+function atSetting(error: unknown): never {
+  const known = fromEngine(error);
+  const path = LORA_SETTINGS[/^LoRA: (\w+)/.exec(known?.message ?? '')?.[1] ?? ''];
+  if (known === undefined || path === undefined) throw error;
+  throw new AtelierError(known.code, known.message, known.hint, { path });
+}
+
+/** What a run costs, measured with every model that takes part. @throws AtelierError with the `path` of one that cannot, or of a setting that the model has no modules for */
 export async function measureRun(
   request: Omit<ProbeRequest, 'teacher' | 'rewardModel'>,
   { model, teacher, rewardModel }: Pick<Checked, 'model' | 'teacher' | 'rewardModel'>,
@@ -32,7 +47,10 @@ export async function measureRun(
     const teaches =
       teacher && (await opened('teacher', () => openTeacher(teacher, model, request.data, from)));
     const judge = rewardModel && (await opened('rewardModel', () => openRewardModel(rewardModel, from)));
-    const rates = await probe({ ...request, teacher: teaches, rewardModel: judge && judge.scorer }, signal);
+    const rates = await probe(
+      { ...request, teacher: teaches, rewardModel: judge && judge.scorer },
+      signal,
+    ).catch(atSetting);
     const models = new Map(held.map(({ model: each }) => [each.id, each.weightBytes]));
     models.delete(request.model.id);
     const adapters = held.reduce((sum, { adapterBytes }) => sum + adapterBytes, 0);
@@ -42,11 +60,11 @@ export async function measureRun(
   }
 }
 
-/** An error at a role's place as the form shows it; null: it is of another kind. */
-export function roleProblem(error: unknown): Problem | null {
+/** An error with its place in the form, as the form shows it; null: it is of another kind. */
+export function problemAt(error: unknown): Problem | null {
   if (!(error instanceof AtelierError)) return null;
   const { path } = error.details ?? {};
-  if (path !== 'teacher' && path !== 'rewardModel') return null;
+  if (typeof path !== 'string') return null;
   const { message, hint } = error;
   return { level: 'error', path, message, ...(hint === undefined ? {} : { hint }) };
 }

@@ -40,10 +40,13 @@ export function unusedSettings(
         level: 'warning',
         path: `params.${key}`,
         message: `${label} does nothing: ${other?.label ?? when.key} is "${named(chosen)}".`,
-        hint: `It acts with ${[when.is]
-          .flat()
-          .map((option) => `"${named(option)}"`)
-          .join(', ')}.`,
+        hint:
+          'above' in when
+            ? `It acts where that is above ${when.above}.`
+            : `It acts with ${[when.is]
+                .flat()
+                .map((option) => `"${named(option)}"`)
+                .join(', ')}.`,
       },
     ];
   });

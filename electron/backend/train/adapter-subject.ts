@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import type { LoraSpec } from '../../../native/face';
-import { LORA_TARGETS, SAVED_MODULES, type CommonParams } from '../../../shared/algorithms';
+import { LORA_TARGETS, SAVED_MODULES, valuesByModule, type CommonParams } from '../../../shared/algorithms';
 import { AtelierError } from '../../../shared/rpc';
 import type { TrainJob } from './job';
 import { draw } from './random';
@@ -18,7 +18,12 @@ export const adapterSpec = (params: CommonParams, { stream, scalarHead }: Made, 
   alpha: params.loraAlpha,
   targetModules: LORA_TARGETS[params.loraTargets],
   rslora: params.rsLora,
-  ...(stream === 'lora' && { dora: params.dora, modulesToSave: SAVED_MODULES[params.savedModules] }),
+  ...(stream === 'lora' && {
+    rankPattern: valuesByModule(params.loraRanks)!,
+    alphaPattern: valuesByModule(params.loraAlphas)!,
+    dora: params.dora,
+    modulesToSave: SAVED_MODULES[params.savedModules],
+  }),
   seed,
   ...(scalarHead && { scalarHead: true }),
 });
@@ -28,9 +33,10 @@ export async function openAdapter(job: TrainJob, checkpoint: string | null, made
   const { engine, params, base } = job;
   if (base === null) throw new Error('an adapter needs the model that it lies on');
   const model = base.id;
+  const spec = adapterSpec(params, made, draw(job.config.seed, made.stream, 0));
   const info =
     checkpoint === null
-      ? await engine.createAdapter(model, adapterSpec(params, made, draw(job.config.seed, made.stream, 0)))
+      ? await engine.createAdapter(model, spec)
       : await engine.loadAdapter(model, checkpoint);
   const { id, parameters } = info;
   // the head of a base that is a reward model goes on where it stands
@@ -51,7 +57,7 @@ export async function openAdapter(job: TrainJob, checkpoint: string | null, made
         );
       }
       await engine.saveAdapter(id, join(folder, 'adapter_model.safetensors'));
-      await job.describeAdapter(folder, info);
+      await job.describeAdapter(folder, info, spec);
     },
     async still() {
       const norms = await engine.adapterNorms(id);

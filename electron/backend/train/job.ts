@@ -1,4 +1,4 @@
-import type { AdapterId, AdapterInfo, Engine, ModelId, ModelInfo } from '../../../native/face';
+import type { AdapterId, AdapterInfo, Engine, LoraSpec, ModelId, ModelInfo } from '../../../native/face';
 import type { RewardStatus } from '../../../shared/contract/rewards';
 import type { Component, Progress, RunConfig } from '../../../shared/contract/runs';
 import type { Algorithm, CommonParams, DataKind, Judgement, Rollouts } from '../../../shared/algorithms';
@@ -96,10 +96,11 @@ export interface TrainJob {
   belongsTo: Record<string, string>;
   /** Whom the policy learns from; null where the algorithm has no teacher. */
   teacher: { model: ModelId; adapter: AdapterId | null } | null;
-  /** Writes adapter_config.json into a checkpoint's folder. */
+  /** Writes adapter_config.json into a checkpoint's folder: of what was asked for, and what the model has made of it. */
   describeAdapter(
     folder: string,
-    adapter: Pick<AdapterInfo, 'modules' | 'saved' | 'scalarHead'>,
+    info: Pick<AdapterInfo, 'modules' | 'saved' | 'scalarHead'>,
+    spec: LoraSpec,
   ): Promise<void>;
   /** Padded tokens forwarded and differentiated at once at most. */
   microTokens: number;

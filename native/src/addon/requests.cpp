@@ -58,6 +58,7 @@ EngineOptions read_engine_options(const Fields& options) {
 
 LoraConfig read_lora(const Fields& spec) {
   LoraConfig config;
+  config.patterns_must_match = true;
   config.rank = static_cast<int>(spec.integer("rank", 1, 65536));
   config.alpha = spec.number("alpha", 0, no_limit);
   if (spec.get("targetModules").IsString()) {

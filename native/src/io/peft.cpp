@@ -29,20 +29,38 @@ class ByPattern {
  public:
   ByPattern(const std::vector<std::pair<std::string, T>>& patterns, const std::string& field) {
     for (const auto& [key, value] : patterns) {
-      patterns_.emplace_back(NamePattern("(.*\\.)?(" + key + ")$", field), value);
+      patterns_.push_back({NamePattern("(.*\\.)?(" + key + ")$", field), key, value});
     }
   }
-  T of(const std::string& name, T otherwise) const {
-    for (const auto& [pattern, value] : patterns_) {
-      if (pattern.matches_start_of(name)) {
-        return value;
+  T of(const std::string& name, T otherwise) {
+    for (Each& each : patterns_) {
+      if (each.pattern.matches_start_of(name)) {
+        each.used = true;
+        return each.value;
       }
     }
     return otherwise;
   }
+  void require_all_used(const std::string& field) const {
+    for (const Each& each : patterns_) {
+      if (!each.used) {
+        throw Error(
+            ErrorCode::invalid_argument,
+            "LoRA: " + field + ": " + quoted(each.key) + " gives no adapted module its value",
+            "A name is that of an adapted module or its end, such as q_proj; the first that "
+            "matches counts.");
+      }
+    }
+  }
 
  private:
-  std::vector<std::pair<NamePattern, T>> patterns_;
+  struct Each {
+    NamePattern pattern;
+    std::string key;
+    T value;
+    bool used = false;
+  };
+  std::vector<Each> patterns_;
 };
 
 // peft: re.match(r".*?\.[^.]*\.(?P<idx>\d+)\.", name): the first part that is a number, from the third on.
@@ -194,8 +212,8 @@ LoraSites lora_sites(const LoraConfig& config, const std::vector<LinearModule>& 
             " entries");
   }
   const Targets targets(config);
-  const ByPattern<int> ranks(config.rank_pattern, "rank_pattern");
-  const ByPattern<double> alphas(config.alpha_pattern, "alpha_pattern");
+  ByPattern<int> ranks(config.rank_pattern, "rank_pattern");
+  ByPattern<double> alphas(config.alpha_pattern, "alpha_pattern");
   for (const char* name : {"model.embed_tokens", "lm_head"}) {
     if (!targets.all() && targets.has(name)) {
       throw Error(
@@ -254,6 +272,10 @@ LoraSites lora_sites(const LoraConfig& config, const std::vector<LinearModule>& 
         ErrorCode::invalid_argument,
         "LoRA: target_modules and target_parameters match nothing in the model",
         modules.empty() ? "" : "Modules are named like " + modules.front().name + ".");
+  }
+  if (config.patterns_must_match) {
+    ranks.require_all_used("rank_pattern");
+    alphas.require_all_used("alpha_pattern");
   }
   return sites;
 }

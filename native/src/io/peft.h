@@ -23,6 +23,8 @@ struct LoraConfig {
   /** Regular expression for the end of a name -> value; the first that matches counts. */
   std::vector<std::pair<std::string, int>> rank_pattern = {};
   std::vector<std::pair<std::string, double>> alpha_pattern = {};
+  /** Whether a pattern that gives no adapted module its value is an error. PEFT passes over it, and so over a typo. */
+  bool patterns_must_match = false;
   /** Layer indices; absent = all. */
   std::optional<std::vector<int>> layers_to_transform = std::nullopt;
   /** A scalar head is trained beside the LoRA (core/modules.h). */

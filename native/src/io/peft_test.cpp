@@ -99,6 +99,24 @@ TEST_CASE("rank, alpha and scale by pattern: the first key that matches the end 
           ->second.scale == 2.0f);
 }
 
+TEST_CASE("a pattern that names no adapted module is an error where patterns must match") {
+  auto made = [](const char* ranks, const char* alphas, bool must) {
+    return LoraConfig{
+        .rank = 4,
+        .alpha = 8,
+        .target_modules = List{"q_proj"},
+        .rank_pattern = {{ranks, 2}},
+        .alpha_pattern = {{alphas, 2}},
+        .patterns_must_match = must};
+  };
+  CHECK(lora_sites(made("q_proj", "q_proj", true), modules()).begin()->second.rank == 2);
+  for (const LoraConfig& config :
+       {made("q_prj", "q_proj", true), made("q_proj", "down_proj", true)}) {
+    CHECK(code_of(config) == ErrorCode::invalid_argument);
+  }
+  CHECK(lora_sites(made("q_prj", "down_proj", false), modules()).begin()->second.rank == 4);
+}
+
 TEST_CASE("an adapter saved is the file that PEFT wrote, byte for byte") {
   const std::string dir = fixture("lora/qwen3_tied/one_layer");
   const std::vector<LinearModule> m = {

@@ -5,9 +5,10 @@ import { Select } from './Select';
 import { Switch } from './Switch';
 import styles from './SettingField.module.css';
 
-export type Setting = Pick<FieldSpec, 'label' | 'help' | 'step' | 'min' | 'max' | 'unit' | 'options'> & {
-  type: FieldSpec['type'] | 'text';
-};
+export type Setting = Pick<
+  FieldSpec,
+  'label' | 'help' | 'step' | 'min' | 'max' | 'unit' | 'options' | 'type'
+>;
 
 /** One setting of an algorithm or a reward, as its schema says. */
 export function SettingField({
