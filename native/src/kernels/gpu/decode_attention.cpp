@@ -21,9 +21,15 @@ const char* begin_source = R"(
   const T* values = v + (size_t(b) * K + hk) * S * E + lane * W;
   float query[G][W], out[G][W], m[G], sum[G];
   Pack<T, W> key[AT_ONCE], value[AT_ONCE];
+  // Past the L1 cache, since nobody reads them again, and right here (volatile): the compiler puts them off.
   auto read = [&](Pack<T, W>* to_read, const T* of, int s) {
 #pragma unroll
-    for (int u = 0; u < AT_ONCE; u++) to_read[u] = load<W>(of + size_t(min(s + u * GROUPS, to - 1)) * E);
+    for (int u = 0; u < AT_ONCE; u++) {
+      Words& x = reinterpret_cast<Words&>(to_read[u]);
+      asm volatile("ld.global.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
+                   : "=r"(x.a), "=r"(x.b), "=r"(x.c), "=r"(x.d)
+                   : "l"(of + size_t(min(s + u * GROUPS, to - 1)) * E));
+    }
   };
   auto ask = [&](const T* of) {
     for (int g = 0; g < G; g++) {
@@ -55,14 +61,18 @@ const char* made_source = R"(
     read(value, values, from + group);
   }
   wait_for_previous();
-  const float* c = cos + (SHARED ? 0 : size_t(b) * E);
-  const float* s = sin + (SHARED ? 0 : size_t(b) * E);
+  const int i = threadIdx.x % 32 * PER;
+  const float* c = cos + (SHARED ? 0 : size_t(b) * E) + i;
+  const float* s = sin + (SHARED ? 0 : size_t(b) * E) + i;
+#pragma unroll
   for (int h = threadIdx.x / 32; h < G + 2; h += WARPS) {
-    const int index = h < G ? hk * G + h : h == G ? H + hk : H + K + hk, i = threadIdx.x % 32 * PER;
-    const T* of = x + (size_t(b) * (H + 2 * K) + index) * E;
-    Pack<T, PER> low = load<PER>(of + i), high = load<PER>(of + HALF + i);
+    const int index = h < G ? hk * G + h : h == G ? H + hk : H + K + hk;
+    const T* of = x + (size_t(b) * (H + 2 * K) + index) * E + i;
+    const T* w = (h < G ? wq : wk) + i;
+    Pack<T, PER> low = load<PER>(of), high = load<PER>(of + HALF);
+    const Pack<T, PER> w0 = load<PER>(w), w1 = load<PER>(w + HALF);
+    const Pack<float, PER> c0 = load<PER>(c), c1 = load<PER>(c + HALF), s0 = load<PER>(s), s1 = load<PER>(s + HALF);
     if (h <= G) {
-      const T* w = h < G ? wq : wk;
       float scale = 1;
       if (NORM) {
         float squares = 0;
@@ -74,11 +84,11 @@ const char* made_source = R"(
       for (int j = 0; j < PER; j++) {
         float a = float(low.v[j]), d = float(high.v[j]);
         if (NORM) {
-          a *= scale * float(w[i + j]);
-          d *= scale * float(w[HALF + i + j]);
+          a *= scale * float(w0.v[j]);
+          d *= scale * float(w1.v[j]);
         }
-        low.v[j] = T(a * c[i + j] + d * s[i + j]);
-        high.v[j] = T(d * c[HALF + i + j] + a * s[HALF + i + j]);
+        low.v[j] = T(a * c0.v[j] + d * s0.v[j]);
+        high.v[j] = T(d * c1.v[j] + a * s1.v[j]);
       }
     }
     const size_t at = ((size_t(b) * K + hk) * S + end - 1) * E;
@@ -223,23 +233,33 @@ const char* end_source = R"(
   }
 )";
 
-constexpr int processors = 132, wanted_blocks = 4 * processors;
+constexpr int processors = 132;
 
-// Few blocks are made of more threads, as far as their sums fit into shared memory.
-int threads_of(int blocks, int G, int E) {
-  return blocks > processors ? 128 : G * E <= 512 ? 512 : 128;
+// Threads that a multiprocessor has registers for: more queries take more of them.
+int room_of(int G) {
+  return G > 4 ? 256 : 512;
 }
 
-// Enough blocks, of at least 64 slots each, or as many as there are threads where those are more.
-int parts_of(int blocks, int slots, int threads) {
-  const int least = threads > 128 ? threads : 64;
-  return std::clamp(wanted_blocks / std::max(1, blocks), 1, std::max(1, slots / least));
+// Up to two blocks a multiprocessor, or four at a time, or eight where they end together as well: rows are mostly of
+// one length, so that blocks come in rounds, and threads of a smaller block wait less for each other.
+int threads_of(int blocks, int room) {
+  if (blocks <= 2 * processors) {
+    return room / 2;
+  }
+  const int rounds = (blocks + 4 * processors - 1) / (4 * processors);
+  return std::max(64, rounds % 2 ? room / 4 : room / 8);
+}
+
+// To join parts costs 1 to 2 us: they have 64 slots where most multiprocessors are idle, else 512, two on each.
+int parts_of(int blocks, int slots) {
+  const int one = processors / std::max(1, blocks), two = 2 * processors / std::max(1, blocks);
+  return std::max({1, one > 2 ? std::min(one, slots / 64) : 1, std::min(two, slots / 512)});
 }
 
 // A layer's attention waits for that of the layer before: they can share the counts.
 const mx::array& counts() {
   thread_local const mx::array made = [] {
-    mx::array zeros = mx::contiguous(mx::zeros({wanted_blocks}, mx::int32));
+    mx::array zeros = mx::contiguous(mx::zeros({processors}, mx::int32));
     zeros.eval();
     return zeros;
   }();
@@ -253,7 +273,7 @@ GpuLaunch launch(
     const AttentionSpec& spec) {
   const int B = queries[0], H = queries[1], E = queries[3], K = k_cache.shape(1),
             S = k_cache.shape(2), G = H / K;
-  const int threads = threads_of(B * K, G, E), P = parts_of(B * K, S, threads);
+  const int room = room_of(G), threads = threads_of(B * K, room), P = parts_of(B * K, S);
   return {
       {queries, P == 1 ? mx::Shape{1} : mx::Shape{B * H * P, E + 2}},
       {dtype, mx::float32},
@@ -265,11 +285,11 @@ GpuLaunch launch(
        {"E", E},
        {"PARTS", P},
        {"THREADS", threads},
-       {"AT_ONCE", G > 4 ? 2 : 4},
+       {"AT_ONCE", G == 3 || G == 4 ? 2 : 4},
        {"SCALE", float_bits(static_cast<float>(spec.scale))},
        {"WINDOW", spec.window}},
       {{"S", S}},
-      threads == 128 && G <= 2 ? 4 : 1};
+      room / threads};
 }
 
 }  // namespace
