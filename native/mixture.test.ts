@@ -101,7 +101,8 @@ describe('experts', () => {
 
   it('are told before anything is loaded, and so are rows that cannot be packed', () => {
     const factsOf = (name: string) => engineModule('cpu').checkModel(fixture(`models/${name}`));
-    expect(factsOf('qwen3_moe')).toMatchObject({ mixture: true, packs: true });
+    expect(factsOf('qwen3_moe')).toMatchObject({ mixture: true, softmaxRouters: true, packs: true });
+    expect(factsOf('bailing_moe_v3')).toMatchObject({ mixture: true, softmaxRouters: false });
     expect(factsOf('qwen3_5_moe')).toMatchObject({ mixture: true, packs: false });
     expect(factsOf('qwen3_tied')).toMatchObject({ mixture: false, packs: true });
   });

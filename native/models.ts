@@ -92,6 +92,8 @@ export interface ModelFacts {
   scalarHead: boolean;
   /** Layers are mixtures of experts: they are not quantised, and DoRA is not for experts. */
   mixture: boolean;
+  /** Its experts are chosen by a softmax, which `routerAux` is defined for (shared/program). */
+  softmaxRouters: boolean;
   /** Rows can be packed (StepRequest.packTokens); false where layers carry a state along the line. */
   packs: boolean;
   /** Form of the quantised weights, of a mixed model that of most of them; absent: floats. */

@@ -73,6 +73,8 @@ export function chatVerbs({
         const detokenizer = model.text.detokenizer();
         const stops = new Set(model.text.stopIds);
         for await (const ids of tokens) {
+          // who has left does not read what was made meanwhile
+          if (signal?.aborted) break;
           let text = '';
           for (const id of ids) if (!stops.has(id)) text += await detokenizer.push(id);
           if (text !== '') yield { kind: 'text', text };

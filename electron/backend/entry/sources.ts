@@ -30,6 +30,7 @@ function usable({ id, name, path, contextLength, fingerprint, templateHash, insp
     quantizedBits: inspection.quantizedBits,
     scalarHead: inspection.scalarHead,
     mixture: inspection.mixture,
+    softmaxRouters: inspection.softmaxRouters,
     packs: inspection.packs,
     // f32 on every device's first load; files may be smaller. A scale and a bias of each 64 take a bit a number.
     bytes:

@@ -16,6 +16,8 @@ export const Inspection = z.object({
   quantizedBits: z.number().int().nullable().default(null),
   /** Layers are mixtures of experts. */
   mixture: z.boolean().default(false),
+  /** Of a mixture: a loss can keep its experts equally busy. */
+  softmaxRouters: z.boolean().default(true),
   /** Rows can be packed. */
   packs: z.boolean().default(true),
   hasChatTemplate: z.boolean(),
@@ -39,6 +41,7 @@ type Verdict = Pick<
   | 'layers'
   | 'quantizedBits'
   | 'mixture'
+  | 'softmaxRouters'
   | 'packs'
   | 'leftOut'
   | 'scalarHead'
@@ -59,6 +62,7 @@ export function judge(path: string, engine: Pick<EngineModule, 'checkModel'>): V
       layers: null,
       quantizedBits: null,
       mixture: false,
+      softmaxRouters: false,
       packs: true,
       leftOut: [],
       scalarHead: false,

@@ -238,6 +238,7 @@ const nothing: Inspection = {
   layers: null,
   quantizedBits: null,
   mixture: false,
+  softmaxRouters: false,
   packs: true,
   hasChatTemplate: false,
   scalarHead: false,

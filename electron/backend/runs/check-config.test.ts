@@ -54,7 +54,10 @@ it('routers are balanced where there are some', async () => {
   expect(await problems({ mixture: false }, sft)).toMatchObject([
     { level: 'error', path: 'params.routerAuxCoef', message: expect.stringContaining('no routers') },
   ]);
-  expect(await problems({ mixture: true }, sft)).toEqual([]);
+  expect(await problems({ mixture: true, softmaxRouters: false }, sft)).toMatchObject([
+    { level: 'error', path: 'params.routerAuxCoef', message: expect.stringContaining('without a softmax') },
+  ]);
+  expect(await problems({ mixture: true, softmaxRouters: true }, sft)).toEqual([]);
 });
 
 it('packing is said to change nothing where rows carry a state', async () => {

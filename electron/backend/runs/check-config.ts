@@ -91,12 +91,11 @@ export async function checkConfig(
     fault('params.optimizer', 'Muon is for training all parameters.', 'Choose AdamW for the adapter.');
   }
   const routed = algorithm.losses(params).policy.inputs.some((input) => input.name === 'routerAux');
-  if (routed && !model.mixture) {
-    fault(
-      'params.routerAuxCoef',
-      `${model.name} is no mixture of experts: it has no routers to balance.`,
-      'Set it to 0.',
-    );
+  if (routed && !(model.mixture && model.softmaxRouters)) {
+    const why = model.mixture
+      ? 'chooses its experts without a softmax, for which this loss is not defined'
+      : 'is no mixture of experts: it has no routers to balance';
+    fault('params.routerAuxCoef', `${model.name} ${why}.`, 'Set it to 0.');
   }
   if (model.mixture) {
     if (params.baseWeights !== 'stored')

@@ -19,6 +19,8 @@ export interface UsableModel {
   scalarHead: boolean;
   /** Layers are mixtures of experts. */
   mixture: boolean;
+  /** Of a mixture: a loss can keep its experts equally busy. */
+  softmaxRouters: boolean;
   /** Rows can be packed. */
   packs: boolean;
   layers: number;

@@ -23,6 +23,7 @@ export const scriptedSources: Sources = {
     quantizedBits: null,
     scalarHead: false,
     mixture: false,
+    softmaxRouters: false,
     packs: true,
     layers: 1,
     hiddenSize: 8,

@@ -31,6 +31,7 @@ export const scriptedModel: ModelInfo = {
   leftOut: [],
   scalarHead: false,
   mixture: false,
+  softmaxRouters: false,
   packs: true,
   linearModules: ['model.layers.0.self_attn.q_proj'],
 };

@@ -115,6 +115,7 @@ Napi::Object to_js(Napi::Env env, const ModelFacts& facts) {
   }
   o.Set("leftOut", strings(env, facts.left_out));
   o.Set("mixture", facts.mixture);
+  o.Set("softmaxRouters", facts.softmax_routers);
   o.Set("packs", facts.packs);
   o.Set("scalarHead", config.scalar_head);
   return o;

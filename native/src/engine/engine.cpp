@@ -138,6 +138,7 @@ ModelFacts facts_of(const Model& model) {
       model.config(),
       model.parameters(),
       model.mixture(),
+      model.chosen_experts() > 0,
       model.masks_separate(),
       gguf_refusal(model.config())};
 }
@@ -149,7 +150,8 @@ ModelInfo Engine::take_model(LoadedModel loaded) {
   }
   mx::eval(arrays);
   auto model = std::make_shared<LoadedModel>(std::move(loaded));
-  ModelInfo info{facts_of(*model->model)};
+  ModelInfo info;
+  static_cast<ModelFacts&>(info) = facts_of(*model->model);
   info.weight_bytes = bytes(model->weights);
   info.dtype = dtype_name(model->dtype);
   for (const auto& module : model->model->linears()) {

@@ -34,6 +34,7 @@ struct ModelFacts {
   ModelConfig config;
   int64_t parameters = 0;
   bool mixture = false;
+  bool softmax_routers = false;
   bool packs = true;
   std::optional<Error> gguf_refusal = std::nullopt;
   std::optional<Quantisation> quantisation = std::nullopt;
