@@ -105,6 +105,8 @@ export interface GenerateResult {
   seconds: number;
   /** New tokens in all. */
   tokens: number;
+  /** Memory that it held for as long as it took, however many rows there were. */
+  heldBytes: number;
 }
 
 /** Tokens that appeared since the last progress call: parallel arrays. */

@@ -13,6 +13,7 @@ const rates: Rates = {
   complete: true,
   trainedShare: 1,
   samplingPerToken: 100,
+  samplingHeld: 0,
   policy: { secondsPerToken: 0.003, bytesPerToken: 1000, adapter: { perRank: 1000, fixed: 0 } },
   critic: null,
   scoring: null,

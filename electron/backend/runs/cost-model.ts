@@ -115,7 +115,7 @@ export function costsOf(
   const optimizer = moments + masters + (shape.full ? trained * 4 : 0);
   const checkpoint = moments + masters + adapter + (shape.full ? model.weightBytes : 0);
   const answer = (shape.prompt.mean + longest) * rates.samplingPerToken;
-  const cache = Math.min(answers, ROWS_AT_ONCE) * answer;
+  const cache = Math.min(answers, ROWS_AT_ONCE) * answer + (answers > 0 ? rates.samplingHeld : 0);
   const padded = Math.max(
     answers > 0 ? Math.min(shape.prompt.longest + longest, most) : 0,
     answers < rows ? Math.min(shape.row.longest, most) : 0,
@@ -132,7 +132,7 @@ export function costsOf(
   const { others } = shape;
   const fixed = weights + adapter + optimizer + others;
   return {
-    leastBytes: fixed + Math.max(train, Math.min(cache, answer)),
+    leastBytes: fixed + Math.max(train, answers > 0 ? answer : 0),
     memory: {
       weights,
       adapter,

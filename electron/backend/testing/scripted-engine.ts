@@ -159,7 +159,7 @@ export function scriptedEngine(options: ScriptedOptions = {}): ScriptedEngine {
       );
       const tokens = rows.reduce((sum, row) => sum + row.ids.length, 0);
       hooks?.onProgress?.({ row: new Int32Array(), id: new Int32Array(), finished: rows.length });
-      return { rows, seconds: 0.01, tokens };
+      return { rows, seconds: 0.01, tokens, heldBytes: 0 };
     },
     async score(request) {
       const targets = request.rows.lengths.reduce((sum, n) => sum + n - 1, 0);

@@ -17,8 +17,9 @@ export interface SamplingRates {
   limit: number;
   /** False where answers were cut off by the probe's time: lengths are then upper bounds. */
   complete: boolean;
-  /** Bytes above the resident ones, per row and token. */
+  /** Bytes above the resident ones, per row and token; and however many rows there are. */
   samplingPerToken: number;
+  samplingHeld: number;
 }
 
 /** Of a step that takes all its answers from the data set. */
@@ -31,6 +32,7 @@ export const noSampling: SamplingRates = {
   limit: Infinity,
   complete: true,
   samplingPerToken: 0,
+  samplingHeld: 0,
 };
 
 const SAMPLING_BUDGET_MS = 30_000;
@@ -63,7 +65,7 @@ export async function sample(
   const limit = needs.maxNewTokens ?? 512;
   const generate = async (some: Int32Array[], maxNewTokens: number, budget: AbortSignal) => {
     const start = performance.now();
-    const { rows } = await engine.generate(
+    const { rows, heldBytes } = await engine.generate(
       {
         ...weights,
         prompts: some,
@@ -75,7 +77,7 @@ export async function sample(
       },
       { signal: budget },
     );
-    return { rows, seconds: (performance.now() - start) / 1000 };
+    return { rows, heldBytes, seconds: (performance.now() - start) / 1000 };
   };
   const promptTokens = prompts.reduce((sum, { length }) => sum + length, 0);
   await generate(prompts.slice(0, 1), 2, signal); // kernels and caches warm
@@ -108,7 +110,9 @@ export async function sample(
     limit,
     complete,
     samplingPerToken:
-      bytes / (Math.min(lengths.length, ROWS_AT_ONCE) * (promptTokens / prompts.length + steps)),
+      (bytes - full.heldBytes) /
+      (Math.min(lengths.length, ROWS_AT_ONCE) * (promptTokens / prompts.length + steps)),
+    samplingHeld: full.heldBytes,
   };
   return { rates, rows: full.rows };
 }

@@ -182,6 +182,7 @@ Napi::Value to_js(Napi::Env env, const Generated& generated) {
   o.Set("rows", rows);
   o.Set("seconds", generated.seconds);
   o.Set("tokens", static_cast<double>(generated.tokens));
+  o.Set("heldBytes", static_cast<double>(generated.held_bytes));
   return o;
 }
 

@@ -70,6 +70,8 @@ struct Generated {
   std::vector<GeneratedRow> rows;
   double seconds = 0;
   int64_t tokens = 0;
+  /** Held for as long as it took, however many rows there were. */
+  uint64_t held_bytes = 0;
 };
 
 struct Stepped {

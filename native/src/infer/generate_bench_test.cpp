@@ -22,7 +22,9 @@ const char* config =
   "num_hidden_layers": 5, "num_attention_heads": 5, "num_key_value_heads": 5, "head_dim": 32,
   "max_position_embeddings": 512, "tie_word_embeddings": true, "initializer_range": 0.05})";
 
-Params random_lora(const Model& model, int rank, mx::Dtype dtype = mx::float32) {
+// As an engine gives it to many rows.
+Params random_lora(const LoadedModel& loaded, int rank, mx::Dtype dtype = mx::float32) {
+  const Model& model = *loaded.model;
   LoraSites sites;
   Params params;
   for (const LinearModule& m : model.linears()) {
@@ -31,6 +33,7 @@ Params random_lora(const Model& model, int rank, mx::Dtype dtype = mx::float32) 
     params.emplace(lora_b(m.name), mx::random::normal({m.out, rank}) * mx::array(0.05f));
   }
   Params out = stack_lora(model.linears(), sites, params, {}, dtype);
+  join_lora(out, loaded.weights);
   for (auto& [name, value] : out) {
     mx::eval(value);
   }
@@ -165,7 +168,7 @@ LoadedModel qwen3_06b() {
 
 TEST_CASE("bench: generation on a small model" * doctest::skip()) {
   const LoadedModel m = init_model(config, 1, mx::float32);
-  const Params lora = random_lora(*m.model, 16);
+  const Params lora = random_lora(m, 16);
   measure("base", m, {}, 8, 8, 40);
   measure("LoRA r16, all linear", m, lora, 8, 8, 40);
   measure("LoRA r16, one row", m, lora, 1, 1, 40);
@@ -173,7 +176,7 @@ TEST_CASE("bench: generation on a small model" * doctest::skip()) {
 
 TEST_CASE("bench: decode on a GPU, the shape of Qwen3-0.6B" * doctest::skip()) {
   const LoadedModel m = qwen3_06b();
-  const Params lora = random_lora(*m.model, 16, mx::bfloat16);
+  const Params lora = random_lora(m, 16, mx::bfloat16);
   const double bytes = bandwidth();
   for (auto [prompts, samples] : {std::pair{1, 1}, {8, 8}, {32, 8}}) {
     measure_steps("base", m, {}, prompts, samples, 128, bytes);
@@ -186,7 +189,7 @@ TEST_CASE("bench: decode on a GPU, the shape of Qwen3-0.6B" * doctest::skip()) {
 // For a profiler: a few steps of one batch (ATELIER_ROWS), with an adapter.
 TEST_CASE("bench: profile of decode steps" * doctest::skip()) {
   const LoadedModel m = qwen3_06b();
-  const Params lora = random_lora(*m.model, 16, mx::bfloat16);
+  const Params lora = random_lora(m, 16, mx::bfloat16);
   const char* rows = std::getenv("ATELIER_ROWS");
   GenerateRequest r;
   r.prompts.emplace_back(256, 3);

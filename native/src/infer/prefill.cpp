@@ -32,6 +32,7 @@ Prefilled prefill_batch(
     const int to = std::min(from + chunk, static_cast<int>(L));
     const mx::array h = model.hidden(weights, lora, mx::slice(ids_PL, {0, from}, {P, to}), &cache);
     if (to == static_cast<int>(L)) {
+      cache.alike_until.assign(P, to);
       const mx::array last = mx::slice(h, {0, to - from - 1, 0}, {P, to - from, h.shape(2)});
       return {std::move(cache), model.logits(weights, mx::squeeze(last, 1))};
     }

@@ -150,15 +150,14 @@ mx::array decode_attention_plain(
     const mx::array& q,
     const mx::array& k_cache,
     const mx::array& v_cache,
-    const mx::array& start_B,
-    const mx::array& slot,
+    const DecodeRows& rows,
     const AttentionSpec& spec) {
   const mx::array at = mx::arange(k_cache.shape(2), mx::int32);
-  mx::array seen = mx::less_equal(at, slot);
+  mx::array seen = mx::less_equal(at, rows.slot);
   if (spec.window > 0) {
-    seen = mx::logical_and(seen, mx::greater(at, slot - mx::array(spec.window)));
+    seen = mx::logical_and(seen, mx::greater(at, rows.slot - mx::array(spec.window)));
   }
-  seen = mx::logical_and(seen, mx::greater_equal(at, mx::reshape(start_B, {-1, 1, 1, 1})));
+  seen = mx::logical_and(seen, mx::greater_equal(at, mx::reshape(rows.start_B, {-1, 1, 1, 1})));
   return mx::fast::scaled_dot_product_attention(
       q, k_cache, v_cache, static_cast<float>(spec.scale), "array", seen);
 }

@@ -41,24 +41,32 @@ mx::array decode_attention_cpu(
     const mx::array& v,
     const AttentionSpec& spec);
 
-/**
- * The same against whole caches [B, K, S, E]: the query stands in slot (int32 [1]), its row begins at start_B[b] (int32
- * [B]), which counts in place of spec.start.
- */
+/** Rows of whole caches [B, K, S, E]. */
+struct DecodeRows {
+  /** Where every row's query stands, int32 [1]. */
+  mx::array slot;
+  /** First slot of each row, int32 [B]; counts in place of AttentionSpec's. */
+  mx::array start_B;
+  /**
+   * Of each row another, and the slot up to which that holds the same, int32 [B, 2]: where a prompt is sampled from
+   * several times, all its rows read one's. {b, 0} where there is none.
+   */
+  mx::array alike_B2;
+};
+
+/** The same against whole caches [B, K, S, E]. */
 mx::array decode_attention_plain(
     const mx::array& q,
     const mx::array& k_cache,
     const mx::array& v_cache,
-    const mx::array& start_B,
-    const mx::array& slot,
+    const DecodeRows& rows,
     const AttentionSpec& spec);
 /** The same on CUDA, for f16 and bf16 and heads of 64, 128 and 256. No gradient. */
 mx::array decode_attention_gpu(
     const mx::array& q,
     const mx::array& k_cache,
     const mx::array& v_cache,
-    const mx::array& start_B,
-    const mx::array& slot,
+    const DecodeRows& rows,
     const AttentionSpec& spec);
 bool decode_attention_fits_gpu(const mx::array& q, const mx::array& k_cache);
 
@@ -80,8 +88,7 @@ DecodedHeads decode_heads_gpu(
     const HeadsSpec& heads,
     const mx::array& k_cache,
     const mx::array& v_cache,
-    const mx::array& start_B,
-    const mx::array& slot,
+    const DecodeRows& rows,
     const AttentionSpec& spec);
 bool decode_heads_fits_gpu(
     const mx::array& qkv,

@@ -6,11 +6,24 @@
 
 namespace atelier {
 
-/** y + h Bᵀ for y [.., O], h [.., R] and B [O, R], of one type: what LoRA adds to a product. */
-mx::array lora_sum_plain(const mx::array& y, const mx::array& h, const mx::array& b);
-/** The same on CUDA, in one pass over y of 512 rows at most, rounded where the twin is. No gradient. */
-mx::array lora_sum_gpu(const mx::array& y, const mx::array& h, const mx::array& b);
-bool lora_sum_fits_gpu(const mx::array& y, const mx::array& h, const mx::array& b);
+/**
+ * (onto +) y + h Bᵀ for y [.., O], h [.., R] and B [O, R], of one type: what LoRA adds to a product, beside a residual
+ * where there is one. Where there is no h, it stands behind y in its rows, [.., O + R]: one product has made both
+ * (nn/lora.h's join_lora).
+ */
+struct LoraSum {
+  mx::array y;
+  std::optional<mx::array> h;
+  mx::array b;
+  std::optional<mx::array> onto = std::nullopt;
+};
+
+mx::array lora_sum_plain(const LoraSum& sum);
+/** The same on CUDA, in one pass over y of 512 rows at most, rounded once. No gradient. */
+mx::array lora_sum_gpu(const LoraSum& sum);
+bool lora_sum_fits_gpu(const LoraSum& sum);
+/** Ranks of the products that the kernel takes are multiples of it. */
+constexpr int lora_sum_ranks = 16;
 
 /** silu(gate) * up of what lora_sum_gpu gave, in the same pass; none where it gave something else. */
 std::optional<mx::array> lora_sum_gated_gpu(const mx::array& gate_up);

@@ -52,10 +52,9 @@ mx::array attention(
   }
   const AttentionSpec spec{visible.start, scale, window};
   if (visible.on_device) {
-    const auto& [slot, start_B] = *visible.on_device;
     const auto decode =
         decode_attention_fits_gpu(q, k) ? decode_attention_gpu : decode_attention_plain;
-    return decode(q, k, v, start_B, slot, spec);
+    return decode(q, k, v, *visible.on_device, spec);
   }
   if (!cpu_kernels_for(q)) {
     return attention_plain(q, k, v, spec);
@@ -112,8 +111,7 @@ mx::array attend(
           heads,
           *at.k,
           *at.v,
-          cache->on_device->start_B,
-          cache->on_device->slot,
+          *cache->on_device,
           {{}, look.scale, look.window});
       at.k = out.k_cache;
       at.v = out.v_cache;

@@ -17,7 +17,7 @@ struct Visibility {
   /** First slot of each row, int32 [B]; empty where all begin at slot 0. Each query sees up to its own slot. */
   std::vector<int32_t> start;
   /** One query a row, keys and values are whole caches: the row's slots from `start_B` to `slot`; replaces `start`. */
-  std::optional<KvCache::OnDevice> on_device;
+  std::optional<DecodeRows> on_device;
 };
 
 /**

@@ -1,6 +1,8 @@
 #include "nn/kv_cache.h"
 
 #include <algorithm>
+#include <map>
+#include <numeric>
 
 namespace atelier {
 namespace {
@@ -34,6 +36,20 @@ mx::array padded(const mx::array& kv, int before, int after) {
 }
 
 }  // namespace
+
+KvCache::KvCache(int layers, std::vector<int32_t> start)
+    : layers(layers), start(start), origin(start.size()), alike_until(start) {
+  std::iota(origin.begin(), origin.end(), 0);
+}
+
+mx::array KvCache::alike() const {
+  std::map<int32_t, int32_t> first;
+  std::vector<int32_t> out;
+  for (int32_t b = 0; b < rows(); b++) {
+    out.insert(out.end(), {first.emplace(origin[b], b).first->second, alike_until[b]});
+  }
+  return mx::array(out.begin(), {rows(), 2}, mx::int32);
+}
 
 std::vector<mx::array> KvCache::arrays() const {
   std::vector<mx::array> out;
@@ -86,6 +102,8 @@ KvCache take_rows(const KvCache& cache, const std::vector<int32_t>& rows) {
   }
   for (int32_t r : rows) {
     out.start.push_back(cache.start[r] - empty);
+    out.origin.push_back(cache.origin[r]);
+    out.alike_until.push_back(cache.alike_until[r] - empty);
   }
   out.length = cache.length - empty;
   out.reserve = cache.reserve;
@@ -112,8 +130,12 @@ KvCache join_rows(const std::vector<KvCache>& caches) {
   }
   const int capacity = out.capacity(out.length + 1);
   for (const KvCache& c : caches) {
-    for (int32_t s : c.start) {
-      out.start.push_back(s + out.length - c.length);
+    const int moved = out.length - c.length;
+    const int32_t others = out.origin.empty() ? 0 : 1 + *std::ranges::max_element(out.origin);
+    for (int b = 0; b < c.rows(); b++) {
+      out.start.push_back(c.start[b] + moved);
+      out.origin.push_back(c.origin[b] + others);
+      out.alike_until.push_back(c.alike_until[b] + moved);
     }
   }
   for_parts(out, caches[0], in_slots, [&](size_t i, CachePart part) {

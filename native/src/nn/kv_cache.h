@@ -1,6 +1,7 @@
 #pragma once
 
 #include "core/mlx.h"
+#include "kernels/attention.h"
 
 #include <cstdint>
 #include <optional>
@@ -24,17 +25,22 @@ struct KvCache {
   };
 
   KvCache() = default;
-  KvCache(int layers, std::vector<int32_t> start) : layers(layers), start(std::move(start)) {}
+  KvCache(int layers, std::vector<int32_t> start);
 
   std::vector<Layer> layers;
   /** Slots written, the same for all rows. */
   int length = 0;
   /** First slot of each row [B]; the position of slot s in row b is s - start[b]. */
   std::vector<int32_t> start;
+  /** Rows of one number hold the same in the slots before `alike_until` [B]: they are copies (take_rows) of one. */
+  std::vector<int32_t> origin;
+  std::vector<int32_t> alike_until;
 
   int rows() const {
     return static_cast<int>(start.size());
   }
+  /** DecodeRows::alike_B2 of the rows as they are. */
+  mx::array alike() const;
   /** Everything that has been written. */
   std::vector<mx::array> arrays() const;
   /** Some row begins after slot 0, so slots need to be masked. */
@@ -47,12 +53,9 @@ struct KvCache {
 
   /**
    * Where steps of one token are recorded (kernels/gpu/replay.h), what changes between them is an array: the slot that
-   * the next token goes into (int32 [1], `length`), beside `start` (int32 [B]). Absent: the numbers above are used.
+   * the next token goes into (`length`), beside `start` and who shares what. Absent: the numbers above are used.
    */
-  struct OnDevice {
-    mx::array slot, start_B;
-  };
-  std::optional<OnDevice> on_device;
+  std::optional<DecodeRows> on_device;
   /** Slots to allocate at least whenever the slots are allocated anew. */
   int reserve = 0;
 

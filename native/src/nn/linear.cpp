@@ -52,9 +52,15 @@ mx::array with_lora(
   if (differentiated && !in_parts(weights, name) && lora_linear_fits(w, a, x)) {
     return lora_linear(onto, w, a, b, x);
   }
+  if (auto joined = lora.find(name + ".WA"); joined != lora.end()) {
+    const LoraSum sum{product(x, joined->second), std::nullopt, b, onto};
+    if (lora_sum_fits_gpu(sum)) {
+      return lora_sum_gpu(sum);
+    }
+  }
   const mx::array y = onto ? w.times_onto(*onto, x) : base_product(weights, name, x);
-  const mx::array h = product(x, a);
-  return lora_sum_fits_gpu(y, h, b) ? lora_sum_gpu(y, h, b) : Weight(b).times_onto(y, h);
+  const LoraSum sum{y, product(x, a), b};
+  return lora_sum_fits_gpu(sum) ? lora_sum_gpu(sum) : Weight(b).times_onto(y, *sum.h);
 }
 
 }  // namespace

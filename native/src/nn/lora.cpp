@@ -1,9 +1,12 @@
 #include "nn/lora.h"
 
+#include "kernels/gpu/kernel.h"
+#include "kernels/lora_sum.h"
 #include "nn/linear.h"
 #include "nn/stacking.h"
 
 #include <algorithm>
+#include <string_view>
 
 namespace atelier {
 
@@ -87,6 +90,46 @@ Params stack_lora(
     }
   }
   return out;
+}
+
+namespace {
+
+template <class Each>
+void each_joined(const Params& lora, const Params& weights, Each&& each) {
+  constexpr std::string_view end = ".A";
+  for (const auto& [name, a] : lora) {
+    if (!name.ends_with(end) || a.ndim() != 2 || a.shape(0) % lora_sum_ranks != 0) {
+      continue;
+    }
+    const std::string product = name.substr(0, name.size() - end.size());
+    const mx::array& w = weights.at(product + ".weight");
+    const bool whole = !weights.count(part_name(product, 1) + ".weight");
+    if (gpu_kernels_for(a) && a.dtype() != mx::float32 && w.dtype() == a.dtype() && whole) {
+      each(product, w, a);
+    }
+  }
+}
+
+}  // namespace
+
+void join_lora(Params& lora, const Params& weights) {
+  Params joined;
+  std::vector<mx::array> all;
+  each_joined(
+      lora, weights, [&](const std::string& product, const mx::array& w, const mx::array& a) {
+        all.push_back(mx::concatenate({w, a}, 0));
+        joined.emplace(product + ".WA", all.back());
+      });
+  mx::eval(all);
+  lora.merge(joined);
+}
+
+uint64_t join_lora_bytes(const Params& lora, const Params& weights) {
+  uint64_t bytes = 0;
+  each_joined(lora, weights, [&](const std::string&, const mx::array& w, const mx::array& a) {
+    bytes += w.nbytes() + a.nbytes();
+  });
+  return bytes;
 }
 
 }  // namespace atelier

@@ -27,4 +27,13 @@ Params stack_lora(
     const Params& weights,
     mx::Dtype dtype);
 
+/**
+ * Adds to what stack_lora made, for each product of floats, `<product>.WA` [out + R, in]: W with the stacked A below it,
+ * a copy, so that one product makes x Wᵀ and x Aᵀ. For decoding many rows on a GPU, where a product of so few features
+ * as A's takes as long as one that fills it.
+ */
+void join_lora(Params& lora, const Params& weights);
+/** Bytes that it would take; 0 where nothing would use it. */
+uint64_t join_lora_bytes(const Params& lora, const Params& weights);
+
 }  // namespace atelier

@@ -19,6 +19,9 @@ const char* begin_source = R"(
   const int from = begin + part * each, to = min(end, from + each);
   const T* keys = k + (size_t(b) * K + hk) * S * E + lane * W;
   const T* values = v + (size_t(b) * K + hk) * S * E + lane * W;
+  // Slots before `shared` are read in another row, at the same time as by that and its other copies: once from memory.
+  const int shared = alike[2 * b + 1];
+  const int64_t away = (int64_t(alike[2 * b]) - b) * K * S * E;
   float query[G][W], out[G][W], m[G], sum[G];
   Pack<T, W> key[AT_ONCE], value[AT_ONCE];
   // Past the L1 cache, since nobody reads them again, and right here (volatile): the compiler puts them off.
@@ -26,9 +29,10 @@ const char* begin_source = R"(
 #pragma unroll
     for (int u = 0; u < AT_ONCE; u++) {
       Words& x = reinterpret_cast<Words&>(to_read[u]);
+      const int at = min(s + u * GROUPS, to - 1);
       asm volatile("ld.global.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
                    : "=r"(x.a), "=r"(x.b), "=r"(x.c), "=r"(x.d)
-                   : "l"(of + size_t(min(s + u * GROUPS, to - 1)) * E));
+                   : "l"(of + size_t(at) * E + (at < shared ? away : 0)));
     }
   };
   auto ask = [&](const T* of) {
@@ -240,9 +244,19 @@ int room_of(int G) {
   return G > 4 ? 256 : 512;
 }
 
-// Up to two blocks a multiprocessor, or four at a time, or eight where they end together as well: rows are mostly of
-// one length, so that blocks come in rounds, and threads of a smaller block wait less for each other.
-int threads_of(int blocks, int room) {
+// A step of few rows whose launches overlap: one large block asks for most of its slots before the launch before has
+// ended, and joins nothing. As far as its sums fit into shared memory.
+bool overlaps(int blocks, int G, int E) {
+  return blocks <= processors && G * E <= 512;
+}
+
+// Else up to two blocks a multiprocessor, or four at a time, or eight where they end together as well: rows are mostly
+// of one length, so that blocks come in rounds, and threads of a smaller block wait less for each other.
+int threads_of(int blocks, int G, int E) {
+  const int room = room_of(G);
+  if (overlaps(blocks, G, E)) {
+    return room;
+  }
   if (blocks <= 2 * processors) {
     return room / 2;
   }
@@ -250,10 +264,13 @@ int threads_of(int blocks, int room) {
   return std::max(64, rounds % 2 ? room / 4 : room / 8);
 }
 
-// To join parts costs 1 to 2 us: they have 64 slots where most multiprocessors are idle, else 512, two on each.
-int parts_of(int blocks, int slots) {
-  const int one = processors / std::max(1, blocks), two = 2 * processors / std::max(1, blocks);
-  return std::max({1, one > 2 ? std::min(one, slots / 64) : 1, std::min(two, slots / 512)});
+// To join parts costs 1 to 2 us: they have 64 slots where most multiprocessors are idle, else 512, some for each.
+int parts_of(int blocks, int slots, int G, int E) {
+  const int one = processors / std::max(1, blocks), most = std::max(1, slots / 512);
+  if (overlaps(blocks, G, E)) {
+    return std::clamp(4 * one, 1, most);
+  }
+  return std::max(one > 2 ? std::min(one, slots / 64) : 1, std::clamp(2 * one, 1, most));
 }
 
 // A layer's attention waits for that of the layer before: they can share the counts.
@@ -273,7 +290,7 @@ GpuLaunch launch(
     const AttentionSpec& spec) {
   const int B = queries[0], H = queries[1], E = queries[3], K = k_cache.shape(1),
             S = k_cache.shape(2), G = H / K;
-  const int room = room_of(G), threads = threads_of(B * K, room), P = parts_of(B * K, S);
+  const int threads = threads_of(B * K, G, E), P = parts_of(B * K, S, G, E);
   return {
       {queries, P == 1 ? mx::Shape{1} : mx::Shape{B * H * P, E + 2}},
       {dtype, mx::float32},
@@ -289,7 +306,7 @@ GpuLaunch launch(
        {"SCALE", float_bits(static_cast<float>(spec.scale))},
        {"WINDOW", spec.window}},
       {{"S", S}},
-      room / threads};
+      room_of(G) / threads};
 }
 
 }  // namespace
@@ -304,16 +321,15 @@ mx::array decode_attention_gpu(
     const mx::array& q,
     const mx::array& k_cache,
     const mx::array& v_cache,
-    const mx::array& start_B,
-    const mx::array& slot,
+    const DecodeRows& rows,
     const AttentionSpec& spec) {
   static const GpuKernel kernel(
       "decode_attention",
-      {"q", "k", "v", "start", "slot", "counts"},
+      {"q", "k", "v", "start", "slot", "alike", "counts"},
       {"y", "partial"},
       std::string(begin_source) + given_source + end_source);
   return kernel(
-      {q, k_cache, v_cache, start_B, slot, counts()},
+      {q, k_cache, v_cache, rows.start_B, rows.slot, rows.alike_B2, counts()},
       launch(q.shape(), k_cache, q.dtype(), spec))[0];
 }
 
@@ -336,12 +352,11 @@ DecodedHeads decode_heads_gpu(
     const HeadsSpec& heads,
     const mx::array& k_cache,
     const mx::array& v_cache,
-    const mx::array& start_B,
-    const mx::array& slot,
+    const DecodeRows& rows,
     const AttentionSpec& spec) {
   static const GpuKernel kernel(
       "decode_heads",
-      {"x", "cos", "sin", "wq", "wk", "k", "v", "start", "slot", "counts"},
+      {"x", "cos", "sin", "wq", "wk", "k", "v", "start", "slot", "alike", "counts"},
       {"y", "partial"},
       std::string(begin_source) + made_source + end_source);
   const mx::array &wq = q_norm ? *q_norm : qkv, &wk = k_norm ? *k_norm : qkv;
@@ -351,7 +366,9 @@ DecodedHeads decode_heads_gpu(
       how.constants.end(), {{"NORM", q_norm.has_value()}, {"EPS", float_bits(heads.eps)}});
   how.sizes.emplace_back("SHARED", cos.shape(0) == 1);
   const Arrays out = kernel.in_place(
-      {qkv, cos, sin, wq, wk, k_cache, v_cache, start_B, slot, counts()}, {5, 6}, how);
+      {qkv, cos, sin, wq, wk, k_cache, v_cache, rows.start_B, rows.slot, rows.alike_B2, counts()},
+      {5, 6},
+      how);
   return {out[2], out[0], out[1]};
 }
 

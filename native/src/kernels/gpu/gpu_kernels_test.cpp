@@ -63,6 +63,11 @@ void check_same(const Arrays& a, const Arrays& b, double tolerance) {
   }
 }
 
+// DecodeRows::alike_B2 where no row is another's copy.
+mx::array alone(int B) {
+  return mx::stack({mx::arange(B, mx::int32), mx::zeros({B}, mx::int32)}, 1);
+}
+
 // Values, and gradients under random cotangents.
 void check_twins(
     const Function& kernel,
@@ -244,12 +249,12 @@ TEST_CASE("gpu decode_attention and write_slot: kernels and twins, one part and 
         mx::eval(plain);
         const auto [keys, values] = write_slot_gpu(k, v, at, k_cache, v_cache);
         check_same({keys, values}, plain, 0);
+        const DecodeRows rows{at, start, alone(B)};
         for (int window : {0, 16}) {
           const AttentionSpec spec{{}, 0.11, window};
           check_same(
-              {decode_attention_gpu(q, keys, values, start, at, spec)},
-              {decode_attention_plain(
-                  mx::astype(q, mx::float32), plain[0], plain[1], start, at, spec)},
+              {decode_attention_gpu(q, keys, values, rows, spec)},
+              {decode_attention_plain(mx::astype(q, mx::float32), plain[0], plain[1], rows, spec)},
               tolerance_of(type));
         }
       }
@@ -291,16 +296,17 @@ TEST_CASE("gpu decode_heads: what split_heads, write_slot and attention do one a
         auto cache = [&](uint32_t index) { return noise({B, K, S, E}, index, type); };
         const HeadsSpec heads{H, K, E, 1e-6f};
         const AttentionSpec spec{{}, 0.11, window};
+        const DecodeRows rows{at, start, alone(B)};
         mx::array k1 = cache(6), v1 = cache(7);
         REQUIRE(decode_heads_fits_gpu(qkv, q_norm, cos, heads, k1));
         const DecodedHeads own =
-            decode_heads_gpu(qkv, q_norm, k_norm, cos, sin, heads, k1, v1, start, at, spec);
+            decode_heads_gpu(qkv, q_norm, k_norm, cos, sin, heads, k1, v1, rows, spec);
         const Heads now = split_heads_gpu(qkv, q_norm, k_norm, cos, sin, heads);
         const auto [k, v] = write_slot_gpu(now.k, now.v, at, cache(6), cache(7));
         check_same({own.v_cache}, {v}, 0);
         check_same(
             {own.y, own.k_cache},
-            {decode_attention_gpu(now.q, k, v, start, at, spec), k},
+            {decode_attention_gpu(now.q, k, v, rows, spec), k},
             tolerance_of(type));
       }
     }
@@ -426,15 +432,21 @@ TEST_CASE("gpu lora_sum: kernel and twin, with and without a gate, rows that fil
     for (auto [N, O, R] : {std::tuple{256, 6144, 32}, {17, 4096, 48}, {5, 64, 16}, {70, 192, 64}}) {
       CAPTURE(N);
       const mx::array y = noise({N, 1, O}, 1, type), h = noise({N, 1, R}, 2, type),
-                      b = noise({O, R}, 3, type, 0.2f);
-      REQUIRE(lora_sum_fits_gpu(y, h, b));
-      const Arrays wide = as_f32({y, h, b});
-      const mx::array twin = lora_sum_plain(wide[0], wide[1], wide[2]);
-      const mx::array own = lora_sum_gpu(y, h, b);
-      const std::optional<mx::array> gated = lora_sum_gated_gpu(own);
-      REQUIRE(gated);
-      check_same({own}, {twin}, 2 * tolerance_of(type));
-      check_same({*gated}, {swiglu_plain(twin)}, 6 * tolerance_of(type));
+                      b = noise({O, R}, 3, type, 0.2f), onto = noise({N, 1, O}, 4, type),
+                      joined = mx::concatenate({y, h}, -1);
+      const Arrays wide = as_f32({y, h, b, onto});
+      const mx::array twin = lora_sum_plain({wide[0], wide[1], wide[2]});
+      for (const LoraSum& sum : {LoraSum{y, h, b}, LoraSum{joined, std::nullopt, b}}) {
+        REQUIRE(lora_sum_fits_gpu(sum));
+        const mx::array own = lora_sum_gpu(sum);
+        const std::optional<mx::array> gated = lora_sum_gated_gpu(own);
+        REQUIRE(gated);
+        check_same({own}, {twin}, 2 * tolerance_of(type));
+        check_same({*gated}, {swiglu_plain(twin)}, 6 * tolerance_of(type));
+        const mx::array beside = lora_sum_gpu({sum.y, sum.h, b, onto});
+        CHECK_FALSE(lora_sum_gated_gpu(beside));
+        check_same({beside}, {wide[3] + twin}, 2 * tolerance_of(type));
+      }
     }
   }
 }

@@ -1,4 +1,4 @@
-// Shapes: N rows, O features, F = O / 2 of a gated one, R ranks.
+// Shapes: N rows, O features, F = O / 2 of a gated one, R ranks. A row of y is Y long, one of h is H, from AT on.
 #include "kernels/lora_sum.h"
 
 #include "kernels/gpu/kernel.h"
@@ -18,12 +18,16 @@ const char* source = R"(
   Pack<T, 8> held[PARTS][2];
 #pragma unroll
   for (int p = 0; p < PARTS; p++) {
-    for (int i = 0; i < 2; i++) held[p][i] = load<8>(y + size_t(rows[i]) * O + p * F + first + 8 * t);
+    for (int i = 0; i < 2; i++) held[p][i] = load<8>(y + size_t(rows[i]) * Y + p * F + first + 8 * t);
+  }
+  Pack<T, 8> beside[2];
+  if (ONTO) {
+    for (int i = 0; i < 2; i++) beside[i] = load<8>(onto + size_t(rows[i]) * O + first + 8 * t);
   }
   float more[PARTS][4][4] = {};
 #pragma unroll
   for (int s = 0; s < R; s += 16) {
-    const T *upper = h + size_t(rows[0]) * R + s + 2 * t, *lower = h + size_t(rows[1]) * R + s + 2 * t;
+    const T *upper = h + size_t(rows[0]) * H + AT + s + 2 * t, *lower = h + size_t(rows[1]) * H + AT + s + 2 * t;
     const unsigned a0 = word(upper), a1 = word(lower), a2 = word(upper + 8), a3 = word(lower + 8);
 #pragma unroll
     for (int p = 0; p < PARTS; p++) {
@@ -37,7 +41,8 @@ const char* source = R"(
   for (int i = 0; i < 2; i++) {
     if (row + g + 8 * i >= N) continue;
     for (int j = 0; j < 8; j++) {
-      const T one = T(float(held[0][i].v[j]) + more[0][j / 2][2 * i + j % 2]);
+      const float sum = float(held[0][i].v[j]) + more[0][j / 2][2 * i + j % 2];
+      const T one = T(ONTO ? float(beside[i].v[j]) + sum : sum);
       if (GATED) {
         const float gate = float(one);
         const T up = T(float(held[PARTS - 1][i].v[j]) + more[PARTS - 1][j / 2][2 * i + j % 2]);
@@ -53,48 +58,57 @@ const char* source = R"(
 // Each 16 rows read all of B once more.
 constexpr size_t most_rows = 512;
 
-struct LoraSum {
-  mx::array y, h, b;
-};
-
 mx::array made(const LoraSum& sum, bool gated) {
-  static const GpuKernel kernel("lora_sum", {"y", "h", "b"}, {"out"}, source);
-  const int O = sum.y.shape(-1), R = sum.h.shape(-1), F = gated ? O / 2 : O;
-  const int N = static_cast<int>(sum.y.size() / O);
+  static const GpuKernel kernel("lora_sum", {"y", "h", "b", "onto"}, {"out"}, source);
+  const mx::array &h = sum.h.value_or(sum.y), &onto = sum.onto.value_or(sum.y);
+  const int O = sum.b.shape(0), R = sum.b.shape(1), Y = sum.y.shape(-1), F = gated ? O / 2 : O;
+  const int N = static_cast<int>(sum.y.size() / Y);
   mx::Shape shape = sum.y.shape();
   shape.back() = F;
   const int warps = (N + 15) / 16 * (F / 32);
   return kernel(
-      {sum.y, sum.h, sum.b},
+      {sum.y, h, sum.b, onto},
       {{shape},
        {sum.y.dtype()},
        {(warps + 3) / 4, 1, 1},
        128,
-       {{"O", O}, {"R", R}, {"GATED", gated}},
+       {{"O", O},
+        {"R", R},
+        {"Y", Y},
+        {"H", h.shape(-1)},
+        {"AT", sum.h ? 0 : O},
+        {"ONTO", sum.onto.has_value()},
+        {"GATED", gated}},
        {{"N", N}}},
       {.recipe = sum})[0];
 }
 
 }  // namespace
 
-mx::array lora_sum_plain(const mx::array& y, const mx::array& h, const mx::array& b) {
-  return y + mx::matmul(h, mx::transpose(b));
+mx::array lora_sum_plain(const LoraSum& sum) {
+  const int O = sum.b.shape(0);
+  const Arrays parts = sum.h ? Arrays{sum.y, *sum.h} : mx::split(sum.y, {O}, -1);
+  const mx::array y = parts[0] + mx::matmul(parts[1], mx::transpose(sum.b));
+  return sum.onto ? *sum.onto + y : y;
 }
 
-bool lora_sum_fits_gpu(const mx::array& y, const mx::array& h, const mx::array& b) {
+bool lora_sum_fits_gpu(const LoraSum& sum) {
+  const mx::array& y = sum.y;
   auto same = [&](const mx::array& a) { return a.dtype() == y.dtype() && !a.is_tracer(); };
-  return gpu_kernels_for(y) && y.dtype() != mx::float32 && same(y) && same(h) && same(b) &&
-         y.size() > 0 && y.size() / y.shape(-1) <= most_rows && y.shape(-1) % 32 == 0 &&
-         h.shape(-1) % 16 == 0;
+  return gpu_kernels_for(y) && y.dtype() != mx::float32 && same(y) && same(sum.b) &&
+         (!sum.h || same(*sum.h)) && (!sum.onto || same(*sum.onto)) && y.size() > 0 &&
+         y.size() / y.shape(-1) <= most_rows && sum.b.shape(0) % 32 == 0 &&
+         sum.b.shape(1) % lora_sum_ranks == 0;
 }
 
-mx::array lora_sum_gpu(const mx::array& y, const mx::array& h, const mx::array& b) {
-  return made({y, h, b}, false);
+mx::array lora_sum_gpu(const LoraSum& sum) {
+  return made(sum, false);
 }
 
 std::optional<mx::array> lora_sum_gated_gpu(const mx::array& gate_up) {
   const auto* sum = recipe_of<LoraSum>(gate_up);
-  return sum && gate_up.shape(-1) % 64 == 0 ? std::optional(made(*sum, true)) : std::nullopt;
+  return sum && !sum->onto && gate_up.shape(-1) % 64 == 0 ? std::optional(made(*sum, true))
+                                                          : std::nullopt;
 }
 
 }  // namespace atelier

@@ -203,7 +203,7 @@ const char* source = R"(
 )";
 
 // Launches of one graph that may run side by side take different counts.
-constexpr int counts_size = 64, most_rows = 16;
+constexpr int counts_size = 64;
 
 const mx::array& counts() {
   thread_local const mx::array made = [] {
@@ -257,9 +257,9 @@ bool thin_product_fits_gpu(const ThinProduct& p) {
   const Sizes s(p);
   auto same = [&](const mx::array& a) { return a.dtype() == type && !a.is_tracer(); };
   return gpu_kernels_for(p.x) && type != mx::float32 && same(p.x) && same(p.w) && s.N > 0 &&
-         s.N <= most_rows && s.I % 32 == 0 && s.O % (p.gated ? 32 : 16) == 0 && s.R % 16 == 0 &&
-         (!p.lora || (same(p.lora->a) && same(p.lora->b))) && (!p.onto || same(*p.onto)) &&
-         (!p.norm || same(p.norm->w));
+         s.N <= thin_product_rows && s.I % 32 == 0 && s.O % (p.gated ? 32 : 16) == 0 &&
+         s.R % 16 == 0 && (!p.lora || (same(p.lora->a) && same(p.lora->b))) &&
+         (!p.onto || same(*p.onto)) && (!p.norm || same(p.norm->w));
 }
 
 mx::array thin_product_gpu(ThinProduct p) {
