@@ -104,6 +104,13 @@ it('a run cannot do without weights, adapter, training and one answer; the other
   const wide = costs('grpo', { prompts: 64, groupSize: 8, maxNewTokens: 64 }, 0, { samplingPerToken: 1e6 });
   expect(wide.memory.total).toBeCloseTo(1e6 + 8000 * 12 + 256 * 120 * 1e6, 0);
   expect(wide.leastBytes).toBeCloseTo(1e6 + 8000 * 12 + 120 * 1e6, 0);
+  // what is held however many rows there are, is not made where it does not fit
+  const held = costs('grpo', { prompts: 64, groupSize: 8, maxNewTokens: 64 }, 0, {
+    samplingPerToken: 1e6,
+    samplingHeld: 5e6,
+  });
+  expect(held.memory.cache - wide.memory.cache).toBeCloseTo(5e6, 0);
+  expect(held.leastBytes).toBeCloseTo(wide.leastBytes, 0);
 });
 
 it('a critic costs its updates, its adapter and its optimiser; the larger of the two updates is the peak', () => {
