@@ -41,6 +41,7 @@ beforeEach(async () => {
       rows: [{ prompt: 0, ids: Int32Array.from(ids), logprob, rawLogprob: logprob, finish }],
       seconds: 1,
       tokens: ids.length,
+      heldBytes: 0,
     };
   };
   engine.loadAdapter = async () => ({
