@@ -26,14 +26,11 @@ struct ThinProduct {
   bool gated = false;
 };
 
-/** Rows that the kernel takes at most. */
-constexpr int thin_product_rows = 16;
-
 mx::array thin_product_plain(const ThinProduct& product);
 
 /**
- * The same in one kernel on CUDA, rounded where the twin's products are; no gradient. Its x is taken
- * from in front of an RMS norm that has not been computed yet: the kernel makes that norm itself.
+ * The same in one kernel on CUDA, rounded where the twin's products are; at most 256 rows, no gradient. Up to 16 rows
+ * its x is taken from in front of an RMS norm that has not been computed yet: the kernel makes that norm itself.
  */
 mx::array thin_product_gpu(ThinProduct product);
 bool thin_product_fits_gpu(const ThinProduct& product);

@@ -123,11 +123,12 @@ std::string GpuKernel::key(const Arrays& inputs, const GpuLaunch& launch) const 
   for (const auto& [name, value] : launch.constants) {
     key += ' ' + std::to_string(value);
   }
-  return key + " x" + std::to_string(launch.threads) + " x" + std::to_string(launch.at_once);
+  return key + " x" + std::to_string(launch.threads) + " x" + std::to_string(launch.at_once) +
+         " x" + std::to_string(launch.cluster);
 }
 
 std::string GpuKernel::whole_source(const Arrays& inputs, const GpuLaunch& launch) const {
-  std::string text = gpu_prelude;
+  std::string text = gpu_prelude + helpers_;
   text += "using T = " + type_name(inputs[0].dtype()) + ";\n";
   for (size_t i = 0; i < outputs_.size(); i++) {
     text += "using T_" + outputs_[i] + " = " + type_name(launch.types[i]) + ";\n";
@@ -135,8 +136,11 @@ std::string GpuKernel::whole_source(const Arrays& inputs, const GpuLaunch& launc
   for (const auto& [name, value] : launch.constants) {
     text += std::string("constexpr int ") + name + " = " + std::to_string(value) + ";\n";
   }
-  text += "extern \"C\" __global__ void __launch_bounds__(" + std::to_string(launch.threads) +
-          ", " + std::to_string(launch.at_once) + ") " + name_ + "(";
+  const std::string cluster =
+      launch.cluster > 1 ? "__cluster_dims__(" + std::to_string(launch.cluster) + ", 1, 1) " : "";
+  text += "extern \"C\" __global__ void " + cluster + "__launch_bounds__(" +
+          std::to_string(launch.threads) + ", " + std::to_string(launch.at_once) + ") " + name_ +
+          "(";
   for (size_t i = 0; i < inputs.size(); i++) {
     text += "const " + type_name(inputs[i].dtype()) + "* " + inputs_[i] + ", ";
   }
@@ -158,6 +162,7 @@ std::shared_ptr<mx::Primitive> GpuKernel::primitive(const Arrays& inputs, const 
   for (int n : launch.blocks) {
     kind += ' ' + std::to_string(n);
   }
+  kind += ' ' + std::to_string(launch.shared_bytes);
   std::vector<mx::fast::ScalarArg> sizes;
   for (const auto& [name, value] : launch.sizes) {
     kind += ' ' + std::to_string(value);
@@ -179,7 +184,7 @@ std::shared_ptr<mx::Primitive> GpuKernel::primitive(const Arrays& inputs, const 
         sizes,
         {x * launch.threads, y, z},
         {launch.threads, 1, 1},
-        0,
+        launch.shared_bytes,
         std::nullopt,
         true,
         stream);

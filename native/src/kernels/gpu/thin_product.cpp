@@ -2,6 +2,7 @@
 #include "kernels/thin_product.h"
 
 #include "kernels/gpu/kernel.h"
+#include "kernels/gpu/tile_product.h"
 #include "kernels/rms_norm.h"
 #include "kernels/swiglu.h"
 
@@ -205,6 +206,9 @@ const char* source = R"(
 // Launches of one graph that may run side by side take different counts.
 constexpr int counts_size = 64;
 
+// Of more rows tile_product makes it.
+constexpr int own_rows = 16;
+
 const mx::array& counts() {
   thread_local const mx::array made = [] {
     mx::array zeros = mx::contiguous(mx::zeros({2 * counts_size}, mx::int32));
@@ -257,12 +261,16 @@ bool thin_product_fits_gpu(const ThinProduct& p) {
   const Sizes s(p);
   auto same = [&](const mx::array& a) { return a.dtype() == type && !a.is_tracer(); };
   return gpu_kernels_for(p.x) && type != mx::float32 && same(p.x) && same(p.w) && s.N > 0 &&
-         s.N <= thin_product_rows && s.I % 32 == 0 && s.O % (p.gated ? 32 : 16) == 0 &&
-         s.R % 16 == 0 && (!p.lora || (same(p.lora->a) && same(p.lora->b))) &&
-         (!p.onto || same(*p.onto)) && (!p.norm || same(p.norm->w));
+         (s.N <= own_rows ? s.I % 32 == 0 && s.O % (p.gated ? 32 : 16) == 0 && s.R % 16 == 0
+                          : tile_product_fits_gpu(p)) &&
+         (!p.lora || (same(p.lora->a) && same(p.lora->b))) && (!p.onto || same(*p.onto)) &&
+         (!p.norm || same(p.norm->w));
 }
 
 mx::array thin_product_gpu(ThinProduct p) {
+  if (Sizes(p).N > own_rows) {
+    return tile_product_gpu(std::move(p));
+  }
   static const GpuKernel kernel(
       "thin_product", {"x", "w", "norm", "a", "b", "onto", "counts"}, {"y", "h"}, source);
   if (const auto* norm = recipe_of<NormRecipe>(p.x); norm && !p.norm) {
