@@ -56,6 +56,17 @@ describe('the source of a built-in, as an algorithm of one’s own', () => {
   });
 });
 
+test('one that names its params one by one need not know those that came later', async () => {
+  const code = grpo.replace(
+    '...adapterParams(),',
+    '...(({ loraRanks: _ranks, loraAlphas: _alphas, ...rest }) => rest)(adapterParams()),',
+  );
+  expect(code).not.toBe(grpo);
+  expect((await settled(code)).params).toMatchObject({ loraRank: 16, loraRanks: '', loraAlphas: '' });
+  const none = grpo.replace('...adapterParams(),', '');
+  await expect(settled(none)).rejects.toMatchObject({ message: expect.stringContaining('loraRank') });
+});
+
 test('settings that do not fit are told by field', async () => {
   const info = await algorithms.own.describe('mine', grpo);
   expect(await algorithms.own.settle(info, grpo, { groupSize: 1, nonsense: 3 })).toMatchObject({

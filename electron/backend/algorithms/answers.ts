@@ -54,8 +54,9 @@ export const TrainerParams = z.looseObject({
   loraRank: z.int().min(1).max(4096),
   loraAlpha: z.number(),
   loraTargets: z.enum(['all-linear', 'attention', 'mlp']),
-  loraRanks: moduleValues(LORA_RANK),
-  loraAlphas: moduleValues(LORA_ALPHA),
+  // not there when algorithms were first written that name their params one by one
+  loraRanks: moduleValues(LORA_RANK).default(''),
+  loraAlphas: moduleValues(LORA_ALPHA).default(''),
   rsLora: z.boolean(),
   dora: z.boolean(),
   savedModules: z.enum(['none', 'head', 'embeddings', 'both']),

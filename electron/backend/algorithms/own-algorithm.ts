@@ -40,9 +40,10 @@ export class OwnAlgorithms {
   ): Promise<{ issues: Issue[] } | { params: Record<string, unknown>; algorithm: UsableAlgorithm }> {
     const settled = await this.#call(code, 'settle', { values }, Settled);
     if ('issues' in settled) return { issues: settled.issues };
-    const { params, needs } = settled;
-    const common = TrainerParams.safeParse(params);
+    const { needs } = settled;
+    const common = TrainerParams.safeParse(settled.params);
     if (!common.success) throw missingParams(common.error);
+    const params = common.data;
     const program = (role: 'policy' | 'critic') => {
       try {
         return parseProgram(settled.losses[role]);
