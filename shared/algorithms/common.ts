@@ -50,7 +50,7 @@ export const adapterParams = () => ({
   }),
   loraRanks: field(moduleValues(LORA_RANK).default(''), {
     label: 'Ranks by module',
-    help: 'Modules with a rank of their own, such as "q_proj: 32, down_proj: 8". A name is the end of a module\'s name, or a regular expression for it; the first that matches counts (PEFT\'s rank_pattern).',
+    help: 'Modules with a rank of their own, such as "q_proj: 32, down_proj: 64". A name is the end of a module\'s name, or a regular expression for it; the first that matches counts (PEFT\'s rank_pattern).',
     when: LORA,
     level: 'advanced',
     section: 'Trained weights',

@@ -55,8 +55,8 @@ export const TrainerParams = z.looseObject({
   loraAlpha: z.number(),
   loraTargets: z.enum(['all-linear', 'attention', 'mlp']),
   // not there when algorithms were first written that name their params one by one
-  loraRanks: moduleValues(LORA_RANK).default(''),
-  loraAlphas: moduleValues(LORA_ALPHA).default(''),
+  loraRanks: moduleValues(LORA_RANK).optional(),
+  loraAlphas: moduleValues(LORA_ALPHA).optional(),
   rsLora: z.boolean(),
   dora: z.boolean(),
   savedModules: z.enum(['none', 'head', 'embeddings', 'both']),

@@ -40,10 +40,10 @@ export class OwnAlgorithms {
   ): Promise<{ issues: Issue[] } | { params: Record<string, unknown>; algorithm: UsableAlgorithm }> {
     const settled = await this.#call(code, 'settle', { values }, Settled);
     if ('issues' in settled) return { issues: settled.issues };
-    const { needs } = settled;
-    const common = TrainerParams.safeParse(settled.params);
+    // recorded and given back as its code has answered them
+    const { params, needs } = settled;
+    const common = TrainerParams.safeParse(params);
     if (!common.success) throw missingParams(common.error);
-    const params = common.data;
     const program = (role: 'policy' | 'critic') => {
       try {
         return parseProgram(settled.losses[role]);

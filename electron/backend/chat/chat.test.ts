@@ -135,6 +135,35 @@ it('ends the generation when its reader leaves', async () => {
   expect(finish).toBe('cancelled');
 });
 
+it('reads no further than its reader does, though more has been said', async () => {
+  const control = new AbortController();
+  let speak = () => undefined as void;
+  engine.generate = async (_request, hooks) => {
+    speak = () => {
+      for (const id of reply)
+        hooks?.onProgress?.({ row: Int32Array.of(0), id: Int32Array.of(id), finished: 0 });
+    };
+    speak();
+    await new Promise((resolve) => control.signal.addEventListener('abort', resolve));
+    const ids = Int32Array.from(reply);
+    const logprob = new Float32Array(ids.length);
+    return {
+      rows: [{ prompt: 0, ids, logprob, rawLogprob: logprob, finish: 'cancelled' }],
+      seconds: 1,
+      tokens: ids.length,
+      heldBytes: 0,
+    };
+  };
+  const items: string[] = [];
+  for await (const item of say(input(), { signal: control.signal })) {
+    items.push(item.kind);
+    if (item.kind !== 'text') continue;
+    speak();
+    control.abort();
+  }
+  expect(items).toEqual(['loading', 'text', 'done']);
+});
+
 it('answers with the adapter of a checkpoint, a few of which stay loaded', async () => {
   for (let step = 1; step <= 6; step++) {
     await collect(say(input({ adapter: { run: 'r', checkpoint: step } }), { signal }));

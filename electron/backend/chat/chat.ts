@@ -81,7 +81,7 @@ export function chatVerbs({
         }
         const { rows, seconds, tokens: count } = await generation;
         const rest = await detokenizer.finish();
-        if (rest !== '') yield { kind: 'text', text: rest };
+        if (rest !== '' && !signal?.aborted) yield { kind: 'text', text: rest };
         yield {
           kind: 'done',
           finish: rows[0]!.finish,

@@ -46,6 +46,7 @@ function costs(
       keepCheckpoints: 2,
       prompt: parsed['onPolicy'] === undefined ? { mean: 100, longest: 100 } : { mean: 40, longest: 40 },
       others: 0,
+      availableBytes: Infinity,
       ...shape,
     },
   );
@@ -104,13 +105,14 @@ it('a run cannot do without weights, adapter, training and one answer; the other
   const wide = costs('grpo', { prompts: 64, groupSize: 8, maxNewTokens: 64 }, 0, { samplingPerToken: 1e6 });
   expect(wide.memory.total).toBeCloseTo(1e6 + 8000 * 12 + 256 * 120 * 1e6, 0);
   expect(wide.leastBytes).toBeCloseTo(1e6 + 8000 * 12 + 120 * 1e6, 0);
-  // what is held however many rows there are, is not made where it does not fit
-  const held = costs('grpo', { prompts: 64, groupSize: 8, maxNewTokens: 64 }, 0, {
-    samplingPerToken: 1e6,
-    samplingHeld: 5e6,
-  });
-  expect(held.memory.cache - wide.memory.cache).toBeCloseTo(5e6, 0);
-  expect(held.leastBytes).toBeCloseTo(wide.leastBytes, 0);
+  // what is held however many rows there are is left out where it does not fit
+  const held = (availableBytes: number) => {
+    const params = { prompts: 64, groupSize: 8, maxNewTokens: 64 };
+    return costs('grpo', params, 0, { samplingPerToken: 1e6, samplingHeld: 5e6 }, {}, { availableBytes });
+  };
+  expect(held(Infinity).memory.cache - wide.memory.cache).toBeCloseTo(5e6, 0);
+  expect(held(wide.memory.total + 4e6).memory.total).toBeCloseTo(wide.memory.total, 0);
+  expect(held(Infinity).leastBytes).toBeCloseTo(wide.leastBytes, 0);
 });
 
 it('a critic costs its updates, its adapter and its optimiser; the larger of the two updates is the peak', () => {

@@ -28,6 +28,7 @@ export interface RunShape {
   keepCheckpoints: number;
   /** Bytes of the teacher and the reward model, where the policy's base does not serve as them too. */
   others: number;
+  availableBytes: number;
 }
 
 /** Bytes that an optimiser remembers of each number (native/src/train/rules/rule.h). */
@@ -115,7 +116,7 @@ export function costsOf(
   const optimizer = moments + masters + (shape.full ? trained * 4 : 0);
   const checkpoint = moments + masters + adapter + (shape.full ? model.weightBytes : 0);
   const answer = (shape.prompt.mean + longest) * rates.samplingPerToken;
-  const cache = Math.min(answers, ROWS_AT_ONCE) * answer + (answers > 0 ? rates.samplingHeld : 0);
+  const slots = Math.min(answers, ROWS_AT_ONCE) * answer;
   const padded = Math.max(
     answers > 0 ? Math.min(shape.prompt.longest + longest, most) : 0,
     answers < rows ? Math.min(shape.row.longest, most) : 0,
@@ -127,10 +128,13 @@ export function costsOf(
     atOnce(oneUpdate, critic?.bytesPerToken),
     atOnce(rollouts * padded, scoring?.bytesPerToken),
   );
-  // sampling, scoring and training take turns: what the largest needs beyond sampling is added
-  const activations = Math.max(0, train - cache);
   const { others } = shape;
   const fixed = weights + adapter + optimizer + others;
+  // what speeds sampling up is held where it fits beside all answers
+  const held = answers > 0 && fixed + slots + rates.samplingHeld <= shape.availableBytes;
+  const cache = slots + (held ? rates.samplingHeld : 0);
+  // sampling, scoring and training take turns: what the largest needs beyond sampling is added
+  const activations = Math.max(0, train - cache);
   return {
     leastBytes: fixed + Math.max(train, answers > 0 ? answer : 0),
     memory: {

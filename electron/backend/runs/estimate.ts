@@ -1,5 +1,5 @@
 import type { Estimate, RunConfig } from '../../../shared/contract/runs';
-import type { DataKind } from '../../../shared/algorithms';
+import { valuesByModule, type CommonParams, type DataKind } from '../../../shared/algorithms';
 import { sequencesOf, type RowList, type RowOf } from '../datasets';
 import { covers, extraForwards } from '../train';
 import { checkConfig } from './check-config';
@@ -11,6 +11,11 @@ import type { OtherRuns } from './other-runs';
 
 /** Rows that a probe works with; more tell no more. */
 const PROBE_ROWS = 512;
+/** Up to so many a GPU decodes in another way (native/src/kernels/thin_product.h): what is held is not the same. */
+const FEW_ROWS = 16;
+/** Alphas cost nothing, but they may name modules that are not there. */
+const adapterKey = ({ loraTargets, loraRanks, loraAlphas }: CommonParams) =>
+  JSON.stringify([loraTargets, valuesByModule(loraRanks), Object.keys(valuesByModule(loraAlphas))]);
 /** Measured once for a model with a data set and a size of step; other fields of the form only scale it. */
 const measured = new WeakMap<RunsOptions['engineHost'], Map<string, Promise<Measure>>>();
 
@@ -68,9 +73,7 @@ export async function estimateRun(
       config.data.dataset,
       algorithm.key,
       needs.temperature,
-      params.method === 'full' ? params.optimizer : params.loraTargets,
-      params.loraRanks,
-      params.loraAlphas,
+      params.method === 'full' ? params.optimizer : adapterKey(params),
       params.baseWeights,
       params.dora,
       params.savedModules,
@@ -81,6 +84,7 @@ export async function estimateRun(
       JSON.stringify([checked.teacher, checked.rewardModel]),
       // half or twice as many rows still scale; more is measured anew
       Math.round(Math.log2(needs.prompts * needs.groupSize)),
+      needs.prompts * needs.groupSize > FEW_ROWS,
       Math.round(4 * (needs.onPolicy ?? 0)),
     ].join(' ');
     const kept = await known.get(key)?.catch(() => null);
@@ -129,6 +133,7 @@ export async function estimateRun(
       heldOut: prepared.heldOutRows,
       microTokens,
       keepCheckpoints: options.settings.values.keepCheckpoints,
+      availableBytes,
     });
     if (leastBytes > availableBytes) {
       problems.push({

@@ -21,8 +21,9 @@ const LORA_SETTINGS: Record<string, string> = {
 /** The engine refuses an adapter where it meets the model's modules: names that none of them has, for one. */
 function atSetting(error: unknown): never {
   const known = fromEngine(error);
-  const path = LORA_SETTINGS[/^LoRA: (\w+)/.exec(known?.message ?? '')?.[1] ?? ''];
-  if (known === undefined || path === undefined) throw error;
+  const [of, field = 'target_modules'] = /^LoRA(?:: (\w+)|\b)/.exec(known?.message ?? '') ?? [];
+  const path = LORA_SETTINGS[field];
+  if (known === undefined || of === undefined || path === undefined) throw error;
   throw new AtelierError(known.code, known.message, known.hint, { path });
 }
 

@@ -4,7 +4,6 @@
 
 #include "engine/engine.h"
 #include "infer/row_memory.h"
-#include "kernels/thin_product.h"
 #include "nn/lora.h"
 #include "train/row_memory.h"
 
@@ -95,11 +94,11 @@ Generated Engine::generate(
   const uint64_t row = decode_row_bytes(m, longest, models_.get(model)->dtype);
   check_room(row, "A row of " + std::to_string(longest) + " tokens", "Ask for fewer new tokens");
   Generated result;
-  const uint64_t rows = std::min<uint64_t>(
-      request.max_rows, request.prompts.size() * uint64_t(request.samples_per_prompt));
-  const uint64_t joined = rows > thin_product_rows ? join_lora_bytes(bound.lora, bound.weights) : 0;
+  const auto rows = static_cast<int>(std::min<uint64_t>(
+      request.max_rows, request.prompts.size() * uint64_t(request.samples_per_prompt)));
+  const uint64_t joined = join_lora_bytes(bound.lora, bound.weights, rows);
   if (joined > 0 && rows * row + joined <= room()) {
-    join_lora(bound.lora, bound.weights);
+    join_lora(bound.lora, bound.weights, rows);
     result.held_bytes = joined;
   }
   // What does not fit waits: draws depend on rollout id and position alone.

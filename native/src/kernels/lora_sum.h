@@ -19,11 +19,11 @@ struct LoraSum {
 };
 
 mx::array lora_sum_plain(const LoraSum& sum);
-/** The same on CUDA, in one pass over y of 512 rows at most, rounded once. No gradient. */
+/** The same on CUDA, in one pass over y of lora_sum_rows at most, rounded once. No gradient. */
 mx::array lora_sum_gpu(const LoraSum& sum);
 bool lora_sum_fits_gpu(const LoraSum& sum);
-/** Ranks of the products that the kernel takes are multiples of it. */
-constexpr int lora_sum_ranks = 16;
+/** Rows that the kernel takes at most (each 16 read all of B once more), and what features and ranks are multiples of. */
+constexpr int lora_sum_rows = 512, lora_sum_features = 32, lora_sum_ranks = 16;
 
 /** silu(gate) * up of what lora_sum_gpu gave, in the same pass; none where it gave something else. */
 std::optional<mx::array> lora_sum_gated_gpu(const mx::array& gate_up);

@@ -2,6 +2,7 @@
 
 #include "kernels/gpu/kernel.h"
 #include "kernels/lora_sum.h"
+#include "kernels/thin_product.h"
 #include "nn/linear.h"
 #include "nn/stacking.h"
 
@@ -95,7 +96,10 @@ Params stack_lora(
 namespace {
 
 template <class Each>
-void each_joined(const Params& lora, const Params& weights, Each&& each) {
+void each_joined(const Params& lora, const Params& weights, int rows, Each&& each) {
+  if (rows <= thin_product_rows || rows > lora_sum_rows) {
+    return;
+  }
   constexpr std::string_view end = ".A";
   for (const auto& [name, a] : lora) {
     if (!name.ends_with(end) || a.ndim() != 2 || a.shape(0) % lora_sum_ranks != 0) {
@@ -103,8 +107,10 @@ void each_joined(const Params& lora, const Params& weights, Each&& each) {
     }
     const std::string product = name.substr(0, name.size() - end.size());
     const mx::array& w = weights.at(product + ".weight");
+    const bool summed = w.shape(0) % lora_sum_features == 0;
     const bool whole = !weights.count(part_name(product, 1) + ".weight");
-    if (gpu_kernels_for(a) && a.dtype() != mx::float32 && w.dtype() == a.dtype() && whole) {
+    if (gpu_kernels_for(a) && a.dtype() != mx::float32 && w.dtype() == a.dtype() && whole &&
+        summed) {
       each(product, w, a);
     }
   }
@@ -112,11 +118,11 @@ void each_joined(const Params& lora, const Params& weights, Each&& each) {
 
 }  // namespace
 
-void join_lora(Params& lora, const Params& weights) {
+void join_lora(Params& lora, const Params& weights, int rows) {
   Params joined;
   std::vector<mx::array> all;
   each_joined(
-      lora, weights, [&](const std::string& product, const mx::array& w, const mx::array& a) {
+      lora, weights, rows, [&](const std::string& product, const mx::array& w, const mx::array& a) {
         all.push_back(mx::concatenate({w, a}, 0));
         joined.emplace(product + ".WA", all.back());
       });
@@ -124,9 +130,9 @@ void join_lora(Params& lora, const Params& weights) {
   lora.merge(joined);
 }
 
-uint64_t join_lora_bytes(const Params& lora, const Params& weights) {
+uint64_t join_lora_bytes(const Params& lora, const Params& weights, int rows) {
   uint64_t bytes = 0;
-  each_joined(lora, weights, [&](const std::string&, const mx::array& w, const mx::array& a) {
+  each_joined(lora, weights, rows, [&](const std::string&, const mx::array& w, const mx::array& a) {
     bytes += w.nbytes() + a.nbytes();
   });
   return bytes;

@@ -29,11 +29,11 @@ Params stack_lora(
 
 /**
  * Adds to what stack_lora made, for each product of floats, `<product>.WA` [out + R, in]: W with the stacked A below it,
- * a copy, so that one product makes x Wᵀ and x Aᵀ. For decoding many rows on a GPU, where a product of so few features
+ * a copy, so that one product makes x Wᵀ and x Aᵀ. For decoding that many rows on a GPU, where a product of so few features
  * as A's takes as long as one that fills it.
  */
-void join_lora(Params& lora, const Params& weights);
+void join_lora(Params& lora, const Params& weights, int rows);
 /** Bytes that it would take; 0 where nothing would use it. */
-uint64_t join_lora_bytes(const Params& lora, const Params& weights);
+uint64_t join_lora_bytes(const Params& lora, const Params& weights, int rows);
 
 }  // namespace atelier

@@ -79,5 +79,7 @@ export function SettingField({
 }
 
 function shown(field: Setting, value: unknown): string {
-  return field.options?.find((option) => option.value === value)?.label ?? String(value);
+  return (
+    field.options?.find((option) => option.value === value)?.label ?? (value === '' ? 'none' : String(value))
+  );
 }

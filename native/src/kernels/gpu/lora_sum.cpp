@@ -55,9 +55,6 @@ const char* source = R"(
   }
 )";
 
-// Each 16 rows read all of B once more.
-constexpr size_t most_rows = 512;
-
 mx::array made(const LoraSum& sum, bool gated) {
   static const GpuKernel kernel("lora_sum", {"y", "h", "b", "onto"}, {"out"}, source);
   const mx::array &h = sum.h.value_or(sum.y), &onto = sum.onto.value_or(sum.y);
@@ -97,7 +94,7 @@ bool lora_sum_fits_gpu(const LoraSum& sum) {
   auto same = [&](const mx::array& a) { return a.dtype() == y.dtype() && !a.is_tracer(); };
   return gpu_kernels_for(y) && y.dtype() != mx::float32 && same(y) && same(sum.b) &&
          (!sum.h || same(*sum.h)) && (!sum.onto || same(*sum.onto)) && y.size() > 0 &&
-         y.size() / y.shape(-1) <= most_rows && sum.b.shape(0) % 32 == 0 &&
+         y.size() / y.shape(-1) <= lora_sum_rows && sum.b.shape(0) % lora_sum_features == 0 &&
          sum.b.shape(1) % lora_sum_ranks == 0;
 }
 
