@@ -2,9 +2,9 @@
 import { readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { ExportProgress, FollowItem, RunConfigInput } from '../../shared/contract/runs';
+import type { ExportProgress, RunConfigInput } from '../../shared/contract/runs';
 import { openLocal, type Local } from './local';
-import { firstRows, shortRun, temporaryHome } from './testing';
+import { firstRows, follow, shortRun, temporaryHome } from './testing';
 
 let home: string;
 let local: Local;
@@ -49,16 +49,6 @@ const RUNS: Record<string, Partial<RunConfigInput>> = {
 };
 const config = (name: string) => ({ ...shortRun(RUNS[name]), name, checkpointEvery: 1 });
 
-/** Follows a run to its end, or until `stop` says so. */
-async function follow(id: string, stop: (item: FollowItem) => boolean = () => false) {
-  const items: FollowItem[] = [];
-  for await (const item of local.client.runs.follow({ id })) {
-    items.push(item);
-    if (stop(item)) break;
-  }
-  return items;
-}
-
 /** Every file of a checkpoint but its manifest, which has nothing of its own. */
 function checkpoint(id: string, step: number): Record<string, Buffer> {
   const folder = join(home, 'runs', id, 'checkpoints', `step-${String(step).padStart(8, '0')}`);
@@ -76,7 +66,7 @@ describe.each(Object.keys(RUNS))('all parameters, %s', (name) => {
     expect(memory.weights).toBeGreaterThan(1e6);
     expect(memory.optimizer).toBeGreaterThanOrEqual(memory.weights / 2);
     ({ id: whole } = await local.client.runs.start(config(name)));
-    const items = await follow(whole);
+    const items = await follow(local, whole);
     expect(items.findLast((item) => item.kind === 'state')).toMatchObject({ status: 'completed' });
     expect(Object.keys(checkpoint(whole, 3)).sort()).toEqual([
       'config.json',
@@ -91,11 +81,11 @@ describe.each(Object.keys(RUNS))('all parameters, %s', (name) => {
 
   it('interrupted and resumed, ends byte for byte where it would have ended', async () => {
     const { id } = await local.client.runs.start(config(name));
-    await follow(id, (item) => item.kind === 'checkpoint' && item.step === 1);
+    await follow(local, id, (item) => item.kind === 'checkpoint' && item.step === 1);
     await local.close();
     local = await openLocal({ home, device: 'cpu' });
     await local.client.runs.resume({ id });
-    const items = await follow(id);
+    const items = await follow(local, id);
     expect(items.findLast((item) => item.kind === 'state')).toMatchObject({ status: 'completed' });
     expect(items.some((item) => item.kind === 'event' && item.code === 'resumed')).toBe(true);
     const [resumed, uninterrupted] = [checkpoint(id, 3), checkpoint(whole, 3)];

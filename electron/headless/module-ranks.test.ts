@@ -2,9 +2,9 @@
 import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { ExportProgress, FollowItem, RunConfigInput } from '../../shared/contract/runs';
+import type { ExportProgress, RunConfigInput } from '../../shared/contract/runs';
 import { openLocal, type Local } from './local';
-import { shortRun, temporaryHome } from './testing';
+import { follow, shortRun, temporaryHome } from './testing';
 
 let home: string;
 let local: Local;
@@ -26,15 +26,6 @@ const config = (more: Record<string, unknown>): RunConfigInput =>
     checkpointEvery: 1,
   });
 
-async function follow(id: string, stop: (item: FollowItem) => boolean = () => false) {
-  const items: FollowItem[] = [];
-  for await (const item of local.client.runs.follow({ id })) {
-    items.push(item);
-    if (stop(item)) break;
-  }
-  return items;
-}
-
 const read = (folder: string, name: string) => readFileSync(join(folder, name));
 const shapesOf = (folder: string) => {
   const file = read(folder, 'adapter_model.safetensors');
@@ -46,11 +37,13 @@ const rankOf = (folder: string, module: string) =>
 
 it('trains, goes on after a break and is exported with them; the critic has none', async () => {
   const { id } = await local.client.runs.start(config(patterns));
-  await follow(id, (item) => item.kind === 'checkpoint' && item.step === 1);
+  await follow(local, id, (item) => item.kind === 'checkpoint' && item.step === 1);
   await local.close();
   local = await openLocal({ home, device: 'cpu' });
   await local.client.runs.resume({ id });
-  expect((await follow(id)).findLast((item) => item.kind === 'state')).toMatchObject({ status: 'completed' });
+  expect((await follow(local, id)).findLast((item) => item.kind === 'state')).toMatchObject({
+    status: 'completed',
+  });
 
   let last: ExportProgress | undefined;
   for await (const item of local.client.runs.export({ id })) last = item;

@@ -100,6 +100,20 @@ export class Visitor {
   }
 }
 
+/** Follows a run to its end, or until `stop` says so. */
+export async function follow(
+  { client }: Pick<Local, 'client'>,
+  id: string,
+  stop: (item: FollowItem) => boolean = () => false,
+): Promise<FollowItem[]> {
+  const items: FollowItem[] = [];
+  for await (const item of client.runs.follow({ id })) {
+    items.push(item);
+    if (stop(item)) break;
+  }
+  return items;
+}
+
 /** A data set of the first rows of a bundled one. @returns its id */
 export async function firstRows(local: Local, home: string, dataset: string, count: number): Promise<string> {
   const rows = readFileSync(join(appRoot(), 'resources/datasets', `${dataset}.jsonl`), 'utf8').split('\n');
