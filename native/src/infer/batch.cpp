@@ -110,13 +110,14 @@ void Batch::record() {
     state.push_back(std::move(*layer.k));
     state.push_back(std::move(*layer.v));
   }
-  const mx::array start(cache_.start.begin(), {cache_.rows()}, mx::int32), alike = cache_.alike();
+  const DecodeRows rows = cache_.decode_rows(state[slot_at]);
   const mx::array rollout = ints(rows_.rollout);
   const mx::array seed = ints({static_cast<uint32_t>(seed_), static_cast<uint32_t>(seed_ >> 32)});
   auto step = [&](const Replay::Arrays& in) {
     KvCache cache = cache_;
     set_layers(cache, in);
-    cache.on_device = {in[slot_at], start, alike};
+    cache.on_device = rows;
+    cache.on_device->slot = in[slot_at];
     const mx::array h = model_.hidden(weights_, lora_, mx::expand_dims(in[last_at], 1), &cache);
     const Draw drawn = sample(
         model_.logits(weights_, mx::squeeze(h, 1)),

@@ -52,6 +52,8 @@ struct DecodeRows {
    * several times, all its rows read one's. {b, 0} where there is none.
    */
   mx::array alike_B2;
+  /** All rows, eight at most in a line, copies of one side by side, int32 [T, 8], -1 behind the last; none: no copies. */
+  std::optional<mx::array> lines_T8 = std::nullopt;
 };
 
 /** The same against whole caches [B, K, S, E]. */

@@ -26,17 +26,19 @@ struct ThinProduct {
   bool gated = false;
 };
 
-/** Rows that the kernel takes at most. */
-constexpr int thin_product_rows = 16;
-
 mx::array thin_product_plain(const ThinProduct& product);
 
+/** Up to so many rows a norm in front is made by the kernel itself, and the kernel is there outside recorded steps. */
+constexpr int thin_product_rows = 16;
+
 /**
- * The same in one kernel on CUDA, rounded where the twin's products are; no gradient. Its x is taken
- * from in front of an RMS norm that has not been computed yet: the kernel makes that norm itself.
+ * The same in one kernel on CUDA, rounded where the twin's products are; at most 256 rows, no gradient. Up to
+ * thin_product_rows its x is taken from in front of an RMS norm that has not been computed yet.
  */
 mx::array thin_product_gpu(ThinProduct product);
 bool thin_product_fits_gpu(const ThinProduct& product);
+/** Whether thin_product_fits_gpu will say so while a step is recorded (gpu/replay.h). */
+bool thin_product_fits_recorded_gpu(const ThinProduct& product);
 
 /** silu(gate) * up of what thin_product_gpu gave, by the same kernel; none where it gave something else. */
 std::optional<mx::array> thin_product_gated_gpu(const mx::array& gate_up);

@@ -42,13 +42,36 @@ KvCache::KvCache(int layers, std::vector<int32_t> start)
   std::iota(origin.begin(), origin.end(), 0);
 }
 
-mx::array KvCache::alike() const {
-  std::map<int32_t, int32_t> first;
-  std::vector<int32_t> out;
+DecodeRows KvCache::decode_rows(mx::array slot) const {
+  std::map<int32_t, std::vector<int32_t>> of_origin;
   for (int32_t b = 0; b < rows(); b++) {
-    out.insert(out.end(), {first.emplace(origin[b], b).first->second, alike_until[b]});
+    of_origin[origin[b]].push_back(b);
   }
-  return mx::array(out.begin(), {rows(), 2}, mx::int32);
+  // Two rows alone are no line's worth: they share one with others.
+  constexpr size_t line = 8, least = 3;
+  std::vector<int32_t> alike, lines, rest;
+  auto begin_line = [&] { lines.resize((lines.size() + line - 1) / line * line, -1); };
+  for (int32_t b = 0; b < rows(); b++) {
+    const std::vector<int32_t>& same = of_origin.at(origin[b]);
+    alike.insert(alike.end(), {same[0], same.size() > 1 ? alike_until[b] : 0});
+    if (b == same[0]) {
+      const size_t left = same.size() % line < least ? same.size() % line : 0;
+      lines.insert(lines.end(), same.begin(), same.end() - left);
+      rest.insert(rest.end(), same.end() - left, same.end());
+      begin_line();
+    }
+  }
+  DecodeRows out{
+      std::move(slot),
+      mx::array(start.begin(), {rows()}, mx::int32),
+      mx::array(alike.begin(), {rows(), 2}, mx::int32)};
+  if (!lines.empty()) {
+    lines.insert(lines.end(), rest.begin(), rest.end());
+    begin_line();
+    out.lines_T8 =
+        mx::array(lines.begin(), {static_cast<int>(lines.size() / line), int{line}}, mx::int32);
+  }
+  return out;
 }
 
 std::vector<mx::array> KvCache::arrays() const {

@@ -39,8 +39,8 @@ struct KvCache {
   int rows() const {
     return static_cast<int>(start.size());
   }
-  /** DecodeRows::alike_B2 of the rows as they are. */
-  mx::array alike() const;
+  /** DecodeRows of the rows as they are, whose next token goes into `slot`. */
+  DecodeRows decode_rows(mx::array slot) const;
   /** Everything that has been written. */
   std::vector<mx::array> arrays() const;
   /** Some row begins after slot 0, so slots need to be masked. */

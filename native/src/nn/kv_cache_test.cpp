@@ -30,21 +30,27 @@ KvCache prefilled(int length) {
   return cache;
 }
 
-bool equal(const mx::array& a, std::initializer_list<int32_t> pairs) {
-  return mx::array_equal(a, mx::array(pairs, {static_cast<int>(pairs.size()) / 2, 2})).item<bool>();
+bool equal(const mx::array& a, std::initializer_list<int32_t> numbers) {
+  return mx::array_equal(mx::flatten(a), mx::array(numbers)).item<bool>();
 }
 
 }  // namespace
 
 TEST_CASE("copies of a prefilled row are known, also after rows are dropped and others join") {
   const KvCache some = take_rows(prefilled(151), {0, 0, 1, 2, 2});
-  CHECK(equal(some.alike(), {0, 101, 0, 101, 2, 101, 3, 101, 3, 101}));
+  const DecodeRows of_some = some.decode_rows(mx::array({151}));
+  CHECK(equal(of_some.alike_B2, {0, 101, 0, 101, 2, 0, 3, 101, 3, 101}));
+  CHECK_FALSE(of_some.lines_T8);  // two alone are no line
   // Without row 1, whose prompt was the longest, the first five slots are empty.
   const KvCache fewer = take_rows(some, {1, 4, 3});
-  CHECK(equal(fewer.alike(), {0, 96, 1, 96, 1, 96}));
+  CHECK(equal(fewer.decode_rows(mx::array({146})).alike_B2, {0, 0, 1, 96, 1, 96}));
   const KvCache more = join_rows({fewer, take_rows(prefilled(101), {1, 1})});
   CHECK(more.length == 146);
-  CHECK(equal(more.alike(), {0, 96, 1, 96, 1, 96, 3, 146, 3, 146}));
+  CHECK(equal(more.decode_rows(mx::array({146})).alike_B2, {0, 0, 1, 96, 1, 96, 3, 146, 3, 146}));
+  const KvCache many = take_rows(prefilled(101), {0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 2, 2, 2});
+  CHECK(equal(
+      *many.decode_rows(mx::array({101})).lines_T8,
+      {0, 2, 3, 4, 5, 6, 7, 8, 10, 11, 12, -1, -1, -1, -1, -1, 9, 1, -1, -1, -1, -1, -1, -1}));
 }
 
 TEST_CASE("gpu decode_attention: copies of a row are read in one of them") {
@@ -53,7 +59,8 @@ TEST_CASE("gpu decode_attention: copies of a row are read in one of them") {
   }
   constexpr int H = 16, slot = 150;
   const KvCache taken = take_rows(prefilled(slot + 1), {0, 0, 1, 2, 2, 2, 0});
-  const mx::array alike = taken.alike(), q = noise({taken.rows(), H, 1, E}, 3, 2);
+  const DecodeRows rows = taken.decode_rows(mx::array({slot}));
+  const mx::array alike = rows.alike_B2, q = noise({taken.rows(), H, 1, E}, 3, 2);
   const mx::array at =
       mx::reshape(mx::arange(taken.layers[0].k->shape(2), mx::int32), {1, 1, -1, 1});
   const mx::array read_in = mx::reshape(mx::slice(alike, {0, 0}, {taken.rows(), 1}), {-1, 1, 1, 1});
@@ -67,8 +74,6 @@ TEST_CASE("gpu decode_attention: copies of a row are read in one of them") {
   };
   auto wide = [](const mx::array& x) { return mx::astype(x, mx::float32); };
   const mx::array k = own(*taken.layers[0].k, 4), v = own(*taken.layers[0].v, 5);
-  const DecodeRows rows{
-      mx::array({slot}), mx::array(taken.start.begin(), {taken.rows()}, mx::int32), alike};
   for (int window : {0, 70}) {
     const AttentionSpec spec{{}, 0.11, window};
     REQUIRE(decode_attention_fits_gpu(q, k));

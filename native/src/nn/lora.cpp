@@ -109,8 +109,13 @@ void each_joined(const Params& lora, const Params& weights, int rows, Each&& eac
     const mx::array& w = weights.at(product + ".weight");
     const bool summed = w.shape(0) % lora_sum_features == 0;
     const bool whole = !weights.count(part_name(product, 1) + ".weight");
-    if (gpu_kernels_for(a) && a.dtype() != mx::float32 && w.dtype() == a.dtype() && whole &&
-        summed) {
+    if (!gpu_kernels_for(a) || a.dtype() == mx::float32 || w.dtype() != a.dtype() || !whole ||
+        !summed) {
+      continue;
+    }
+    ThinProduct thin{mx::zeros({rows, a.shape(1)}, a.dtype()), w};
+    thin.lora = {a, lora.at(product + ".B")};
+    if (!thin_product_fits_recorded_gpu(thin)) {
       each(product, w, a);
     }
   }

@@ -45,7 +45,9 @@ std::string text_of(Program program, Nvrtc::Size* size_of, Nvrtc::Text* text_of)
 
 // The driver compiles on for the GPU that is there; bf16 begins with compute capability 8.0.
 const char* architecture() {
-  return gpu_launches_overlap() ? "--gpu-architecture=compute_90" : "--gpu-architecture=compute_80";
+  return gpu_multiplies_tiles()   ? "--gpu-architecture=compute_90a"
+         : gpu_launches_overlap() ? "--gpu-architecture=compute_90"
+                                  : "--gpu-architecture=compute_80";
 }
 
 std::string compile(const std::string& key, const std::string& source) {
@@ -65,17 +67,27 @@ std::string compile(const std::string& key, const std::string& source) {
   return result;
 }
 
+// Compute capability, 90 for 9.0.
+int capability() {
+  static const int found = [] {
+    constexpr int compute_capability_major = 75, compute_capability_minor = 76;
+    auto* attribute = loaded_function<int(int*, int, int)>("libcuda.so.1", "cuDeviceGetAttribute");
+    int major = 0, minor = 0;
+    attribute(&major, compute_capability_major, 0);
+    attribute(&minor, compute_capability_minor, 0);
+    return 10 * major + minor;
+  }();
+  return found;
+}
+
 }  // namespace
 
 bool gpu_launches_overlap() {
-  static const int major = [] {
-    constexpr int compute_capability_major = 75;
-    int found = 0;
-    loaded_function<int(int*, int, int)>("libcuda.so.1", "cuDeviceGetAttribute")(
-        &found, compute_capability_major, 0);
-    return found;
-  }();
-  return major >= 9;
+  return capability() >= 90;
+}
+
+bool gpu_multiplies_tiles() {
+  return capability() == 90;
 }
 
 const std::string& compile_gpu(const std::string& key, const std::function<std::string()>& source) {
@@ -89,6 +101,10 @@ const std::string& compile_gpu(const std::string& key, const std::function<std::
 #else
 
 bool gpu_launches_overlap() {
+  return false;
+}
+
+bool gpu_multiplies_tiles() {
   return false;
 }
 

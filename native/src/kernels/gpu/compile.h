@@ -8,6 +8,9 @@ namespace atelier {
 /** Whether kernels can wait for those before them themselves (gpu/source.h): from compute capability 9.0 on. */
 bool gpu_launches_overlap();
 
+/** Whether warpgroups multiply tiles in shared memory (gpu/tile_source.h): with compute capability 9.0 and no other. */
+bool gpu_multiplies_tiles();
+
 /**
  * PTX of a CUDA source, through the NVRTC that libmlx has loaded; `key` names it, and it is compiled once a process.
  * Throws internal with the compiler's words.

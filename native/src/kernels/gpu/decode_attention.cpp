@@ -1,5 +1,6 @@
 // Shapes: B rows, H query heads, K key heads, G = H / K, S slots of the cache, E head.
 #include "kernels/attention.h"
+#include "kernels/gpu/decode_lines.h"
 #include "kernels/gpu/kernel.h"
 
 #include <algorithm>
@@ -58,7 +59,7 @@ const char* given_source = R"(
 const char* made_source = R"(
   constexpr int HALF = E / 2, PER = HALF / 32;
   __shared__ alignas(16) T asked[G][E];
-  if (gridDim.y <= 16) start_next();   // as far as thin products go: what follows more rows is none of ours
+  start_next();
   const bool old = from < to && from + GROUPS * AT_ONCE < end;
   if (old) {
     read(key, keys, from + group);
@@ -354,6 +355,9 @@ DecodedHeads decode_heads_gpu(
     const mx::array& v_cache,
     const DecodeRows& rows,
     const AttentionSpec& spec) {
+  if (decode_lines_fit_gpu(qkv, heads, rows, spec)) {
+    return decode_lines_gpu(qkv, q_norm, k_norm, cos, sin, heads, k_cache, v_cache, rows, spec);
+  }
   static const GpuKernel kernel(
       "decode_heads",
       {"x", "cos", "sin", "wq", "wk", "k", "v", "start", "slot", "alike", "counts"},

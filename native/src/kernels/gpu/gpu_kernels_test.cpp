@@ -3,6 +3,8 @@
 #include "kernels/adamw.h"
 #include "kernels/attention.h"
 #include "kernels/draw.h"
+#include "kernels/gpu/compile.h"
+#include "kernels/gpu/decode_lines.h"
 #include "kernels/gpu/kernel.h"
 #include "kernels/gpu/replay.h"
 #include "kernels/heads.h"
@@ -87,6 +89,17 @@ void check_twins(
 }
 
 const std::vector<mx::Dtype> types{mx::float32, mx::float16, mx::bfloat16};
+
+// Of so many launches of a step that computes it.
+Arrays recorded(const std::function<mx::array()>& compute, int runs) {
+  Replay replay([&](const Arrays&) { return Arrays{mx::astype(compute(), mx::float32)}; }, {});
+  Arrays out;
+  for (int i = 0; i < runs; i++) {
+    out.push_back(replay.run()[0]);
+  }
+  mx::eval(out);
+  return out;
+}
 
 }  // namespace
 
@@ -313,6 +326,74 @@ TEST_CASE("gpu decode_heads: what split_heads, write_slot and attention do one a
   }
 }
 
+TEST_CASE("gpu decode_heads: what copies have in common is read once for all of them") {
+  if (no_gpu()) {
+    return;
+  }
+  // Copies of each prompt, and how long it is: few, too short, a line and more; the last line's rows have nothing in common.
+  const std::vector<std::pair<int, int>> prompts{
+      {8, 300}, {1, 200}, {5, 64}, {3, 10}, {17, 431}, {2, 63}, {8, 97}, {4, 128}};
+  for (const mx::Dtype& type : {mx::float16, mx::bfloat16}) {
+    for (auto [H, K, E, S, times] :
+         {std::tuple{16, 8, 128, 512, 2},
+          {8, 8, 64, 512, 2},
+          {12, 4, 128, 1024, 3},
+          {32, 8, 128, 512, 1},
+          {14, 2, 64, 512, 5},
+          {16, 2, 128, 512, 4}}) {
+      CAPTURE(H);
+      CAPTURE(K);
+      std::vector<int32_t> starts, alike, lines, rest, sources;
+      auto begin_line = [&] { lines.resize((lines.size() + 7) / 8 * 8, -1); };
+      for (int n = 0; n < times; n++) {
+        for (auto [count, length] : prompts) {
+          const auto from = static_cast<int32_t>(starts.size());
+          for (int c = 0; c < count; c++) {
+            const bool alone = count < 3 || (count == 17 && c == 16);
+            (alone ? rest : lines).push_back(from + c);
+            alike.insert(alike.end(), {from, count > 1 ? 450 : 0});
+            starts.push_back(450 - length);
+            sources.push_back(from);
+          }
+          begin_line();
+        }
+      }
+      lines.insert(lines.end(), rest.begin(), rest.end());
+      begin_line();
+      const int B = static_cast<int>(starts.size()), slot = 480;
+      const mx::array at({slot}), start(starts.begin(), {B}, mx::int32),
+          source(sources.begin(), {B}, mx::int32);
+      DecodeRows together{at, start, mx::array(alike.begin(), {B, 2}, mx::int32)};
+      together.lines_T8 =
+          mx::array(lines.begin(), {static_cast<int>(lines.size()) / 8, 8}, mx::int32);
+      const mx::array qkv = noise({B, 1, (H + 2 * K) * E}, 1, type, 2),
+                      cos = noise({B, 1, 1, E}, 4, mx::float32),
+                      sin = noise({B, 1, 1, E}, 5, mx::float32), norm = noise({E}, 2, type);
+      const mx::array in_common =
+          mx::less(mx::reshape(mx::arange(S, mx::int32), {1, 1, S, 1}), mx::array(450));
+      const mx::array copy = mx::logical_and(
+          in_common, mx::reshape(mx::not_equal(source, mx::arange(B, mx::int32)), {B, 1, 1, 1}));
+      auto whole = [&](uint32_t index) {
+        const mx::array own = noise({B, K, S, E}, index, type);
+        return mx::where(in_common, mx::take(own, source, 0), own);
+      };
+      auto spoilt = [&](uint32_t index) {
+        return mx::where(copy, mx::array(NAN, type), noise({B, K, S, E}, index, type));
+      };
+      auto decoded = [&](const mx::array& k, const mx::array& v, const DecodeRows& rows) {
+        return decode_heads_gpu(
+                   qkv, norm, norm, cos, sin, {H, K, E, 1e-6f}, k, v, rows, {{}, 0.11, 0})
+            .y;
+      };
+      REQUIRE(decode_lines_fit_gpu(qkv, {H, K, E, 1e-6f}, together, {{}, 0.11, 0}));
+      const mx::array apart = decoded(whole(6), whole(7), {at, start, alone(B)});
+      const mx::array y = decoded(spoilt(6), spoilt(7), together);
+      check_same({y}, {mx::astype(apart, mx::float32)}, 2 * tolerance_of(type));
+      check_same({decoded(spoilt(6), spoilt(7), together)}, {y}, 0);
+    }
+  }
+}
+
 TEST_CASE("gpu draw: kernel and twin, and what is not a number stays one") {
   if (no_gpu()) {
     return;
@@ -367,17 +448,22 @@ TEST_CASE("gpu thin_product: kernel and twin, each part of it, rows that fill no
   };
   for (const mx::Dtype& type : {mx::float16, mx::bfloat16}) {
     for (const Case& c : std::vector<Case>{
-             {1, 1024, 4096, 48, false, true, false},
-             {8, 2048, 1024, 16, true, false, false},
-             {3, 3072, 1024, 16, true, false, false},
-             {13, 1024, 6144, 32, false, true, true},
-             {8, 4096, 6144, 32, false, true, true},
-             {16, 1024, 4096, 48, false, true, false},
-             {16, 12288, 1024, 0, true, false, false},
-             {15, 160, 96, 16, false, true, true},
+             {1, 1024, 4096, 48, false, true, false},   {8, 2048, 1024, 16, true, false, false},
+             {3, 3072, 1024, 16, true, false, false},   {13, 1024, 6144, 32, false, true, true},
+             {8, 4096, 6144, 32, false, true, true},    {16, 1024, 4096, 48, false, true, false},
+             {16, 12288, 1024, 0, true, false, false},  {15, 160, 96, 16, false, true, true},
+             {17, 1024, 4096, 48, false, true, false},  {64, 2048, 1024, 16, true, false, false},
+             {64, 1024, 6144, 32, false, true, true},   {50, 3072, 1024, 0, true, false, false},
+             {100, 3072, 1024, 16, true, false, false}, {128, 1024, 6144, 0, false, true, true},
+             {129, 1024, 4096, 48, false, true, false}, {256, 2048, 1024, 16, true, false, false},
+             {250, 1024, 6144, 32, false, true, true},  {33, 448, 192, 64, false, true, true},
+             {100, 192, 320, 0, false, false, false},   {64, 3072, 1024, 16, true, false, false},
              {2, 160, 80, 0, true, true, false}}) {
       CAPTURE(c.N);
       CAPTURE(c.O);
+      if (c.N > 16 && !gpu_multiplies_tiles()) {
+        continue;
+      }
       const mx::array x = noise({c.N, 1, c.I}, 1, type), norm = noise({c.I}, 2, type);
       ThinProduct p{x, noise({c.O, c.I}, 3, type, 1 / std::sqrt(float(c.I)))};
       if (c.onto) {
@@ -406,22 +492,41 @@ TEST_CASE("gpu thin_product: kernel and twin, each part of it, rows that fill no
       if (p.norm) {
         wide.norm->w = mx::astype(norm, mx::float32);
       }
-      REQUIRE(thin_product_fits_gpu(p));
+      REQUIRE(thin_product_fits_recorded_gpu(p));
       const mx::array twin = thin_product_plain(wide);
+      auto own = [&] { return thin_product_gpu(p); };
+      auto as_asked = [&] {
+        const mx::array y = thin_product_gpu(before);
+        return c.gated ? thin_product_gated_gpu(y).value() : y;
+      };
+      auto made = [&](const std::function<mx::array()>& product) {
+        return c.N > thin_product_rows ? recorded(product, 3)
+                                       : Arrays{product(), product(), product()};
+      };
       // A gate's rounding is multiplied by what it gates.
-      const double tolerance = (c.gated ? 6 : 2) * tolerance_of(type);
-      for (int again = 0; again < 3; again++) {
-        check_same({thin_product_gpu(p)}, {twin}, tolerance);
-      }
-      mx::array y = thin_product_gpu(before);
-      if (c.gated) {
-        const std::optional<mx::array> gated = thin_product_gated_gpu(y);
-        REQUIRE(gated);
-        y = *gated;
-      }
-      check_same({y}, {thin_product_gpu(p)}, 0);
+      const double tolerance = (c.gated ? 6 : 3) * tolerance_of(type);
+      mx::eval(x, norm);
+      const Arrays same = made(own), asked = made(as_asked);
+      check_same({same[0]}, {twin}, tolerance);
+      check_same(same, {same[0], same[0], same[0]}, 0);
+      check_same(asked, same, 0);
     }
   }
+}
+
+TEST_CASE("gpu thin_product: many rows' kernel is for recorded steps alone") {
+  if (no_gpu() || !gpu_multiplies_tiles()) {
+    return;
+  }
+  const ThinProduct p{noise({64, 1024}, 1, mx::bfloat16), noise({1024, 1024}, 2, mx::bfloat16)};
+  CHECK(thin_product_fits_recorded_gpu(p));
+  CHECK_FALSE(thin_product_fits_gpu(p));
+  recorded(
+      [&] {
+        CHECK(thin_product_fits_gpu(p));
+        return p.x;
+      },
+      1);
 }
 
 TEST_CASE("gpu lora_sum: kernel and twin, with and without a gate, rows that fill no tile") {

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <set>
 
 namespace atelier {
 namespace {
@@ -75,8 +76,10 @@ std::map<std::string, std::shared_ptr<mx::Primitive>>& launches() {
   return made;
 }
 
-std::mutex starts_mutex;
-std::map<std::string, GpuKernelStart> starts;
+thread_local int recordings = 0;
+
+std::mutex names_mutex;
+std::set<std::string> names;
 
 std::string type_name(const mx::Dtype& type) {
   switch (type.val()) {
@@ -97,10 +100,21 @@ std::string type_name(const mx::Dtype& type) {
 
 }  // namespace
 
-std::optional<GpuKernelStart> start_of_gpu_kernel(const std::string& name) {
-  const std::lock_guard lock(starts_mutex);
-  const auto at = starts.find(name);
-  return at == starts.end() ? std::nullopt : std::optional(at->second);
+GpuRecording::GpuRecording() {
+  recordings++;
+}
+
+GpuRecording::~GpuRecording() {
+  recordings--;
+}
+
+bool GpuRecording::now() {
+  return recordings > 0;
+}
+
+bool is_gpu_kernel(const std::string& name) {
+  const std::lock_guard lock(names_mutex);
+  return names.count(name) > 0;
 }
 
 bool gpu_kernels_for(const mx::array& x) {
@@ -123,11 +137,13 @@ std::string GpuKernel::key(const Arrays& inputs, const GpuLaunch& launch) const 
   for (const auto& [name, value] : launch.constants) {
     key += ' ' + std::to_string(value);
   }
-  return key + " x" + std::to_string(launch.threads) + " x" + std::to_string(launch.at_once);
+  return key + " x" + std::to_string(launch.threads) + " x" + std::to_string(launch.at_once) +
+         " x" + std::to_string(launch.cluster) + (GpuRecording::now() ? " recorded" : "");
 }
 
 std::string GpuKernel::whole_source(const Arrays& inputs, const GpuLaunch& launch) const {
-  std::string text = gpu_prelude;
+  std::string text = GpuRecording::now() ? "#define RECORDED\n" : "";
+  text += gpu_prelude + helpers_;
   text += "using T = " + type_name(inputs[0].dtype()) + ";\n";
   for (size_t i = 0; i < outputs_.size(); i++) {
     text += "using T_" + outputs_[i] + " = " + type_name(launch.types[i]) + ";\n";
@@ -135,8 +151,11 @@ std::string GpuKernel::whole_source(const Arrays& inputs, const GpuLaunch& launc
   for (const auto& [name, value] : launch.constants) {
     text += std::string("constexpr int ") + name + " = " + std::to_string(value) + ";\n";
   }
-  text += "extern \"C\" __global__ void __launch_bounds__(" + std::to_string(launch.threads) +
-          ", " + std::to_string(launch.at_once) + ") " + name_ + "(";
+  const std::string cluster =
+      launch.cluster > 1 ? "__cluster_dims__(" + std::to_string(launch.cluster) + ", 1, 1) " : "";
+  text += "extern \"C\" __global__ void " + cluster + "__launch_bounds__(" +
+          std::to_string(launch.threads) + ", " + std::to_string(launch.at_once) + ") " + name_ +
+          "(";
   for (size_t i = 0; i < inputs.size(); i++) {
     text += "const " + type_name(inputs[i].dtype()) + "* " + inputs_[i] + ", ";
   }
@@ -158,6 +177,7 @@ std::shared_ptr<mx::Primitive> GpuKernel::primitive(const Arrays& inputs, const 
   for (int n : launch.blocks) {
     kind += ' ' + std::to_string(n);
   }
+  kind += ' ' + std::to_string(launch.shared_bytes);
   std::vector<mx::fast::ScalarArg> sizes;
   for (const auto& [name, value] : launch.sizes) {
     kind += ' ' + std::to_string(value);
@@ -166,8 +186,8 @@ std::shared_ptr<mx::Primitive> GpuKernel::primitive(const Arrays& inputs, const 
   std::shared_ptr<mx::Primitive>& made = launches()[kind];
   if (!made) {
     {
-      const std::lock_guard lock(starts_mutex);
-      starts[name_] = {source_.find("start_next()") != std::string::npos};
+      const std::lock_guard lock(names_mutex);
+      names.insert(name_);
     }
     const auto [x, y, z] = launch.blocks;
     const Arrays out = mx::fast::precompiled_cuda_kernel(
@@ -179,7 +199,7 @@ std::shared_ptr<mx::Primitive> GpuKernel::primitive(const Arrays& inputs, const 
         sizes,
         {x * launch.threads, y, z},
         {launch.threads, 1, 1},
-        0,
+        launch.shared_bytes,
         std::nullopt,
         true,
         stream);

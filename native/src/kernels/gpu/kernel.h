@@ -27,6 +27,10 @@ struct GpuLaunch {
   NamedInts sizes = {};
   /** Blocks that a multiprocessor shall have room for at a time. */
   int at_once = 1;
+  /** Neighbours along x that run side by side and write into each other's shared memory (capability 9.0 on). */
+  int cluster = 1;
+  /** Of shared memory, beside what the source declares itself. */
+  int shared_bytes = 0;
 };
 
 /** What a launch is in a graph beside its outputs. */
@@ -44,7 +48,8 @@ struct GpuNode {
 /**
  * A CUDA kernel, compiled at run time for each set of constants and types (0.2 s). In its source the inputs and
  * outputs are pointers of those names, `T` is the type of the first input, and gpu/source.h's prelude is there. Inputs
- * are made contiguous. MLX compiles such sources too (mlx::fast::cuda_kernel), with headers that take 3 to 6 s each.
+ * are made contiguous; `helpers` are functions that the source calls. MLX compiles such sources too
+ * (mlx::fast::cuda_kernel), with headers that take 3 to 6 s each.
  */
 class GpuKernel {
  public:
@@ -52,11 +57,13 @@ class GpuKernel {
       std::string name,
       std::vector<std::string> inputs,
       std::vector<std::string> outputs,
-      std::string source)
+      std::string source,
+      std::string helpers = {})
       : name_(std::move(name)),
         inputs_(std::move(inputs)),
         outputs_(std::move(outputs)),
-        source_(std::move(source)) {}
+        source_(std::move(source)),
+        helpers_(std::move(helpers)) {}
 
   Arrays operator()(const Arrays& inputs, const GpuLaunch& launch, const GpuNode& node = {}) const;
 
@@ -75,18 +82,27 @@ class GpuKernel {
   std::string name_;
   std::vector<std::string> inputs_, outputs_;
   std::string source_;
+  std::string helpers_;
 };
 
-/** How kernels that follow each other in a recorded graph may overlap (gpu/source.h). */
-struct GpuKernelStart {
-  /** It lets the next start before it has written anything. */
-  bool starts_next;
-};
 /**
- * Of a GpuKernel that was launched under this name; none of other kernels. A GpuKernel may start while those before it
- * end, since it waits for them itself: at its beginning where its source does not say when.
+ * While one lives, what its thread builds is for a recorded graph (gpu/replay.h). There alone may launches overlap and
+ * blocks form clusters: MLX keeps graphs and moves other kernels into them, in which cuBLAS's would start too soon and
+ * which would keep another kernel's size of a cluster.
  */
-std::optional<GpuKernelStart> start_of_gpu_kernel(const std::string& name);
+class GpuRecording {
+ public:
+  GpuRecording();
+  ~GpuRecording();
+  GpuRecording(const GpuRecording&) = delete;
+  static bool now();
+};
+
+/**
+ * Whether a GpuKernel was launched under this name. It may start while the kernel before it ends, since it waits itself:
+ * at its beginning where its source does not say when (gpu/source.h).
+ */
+bool is_gpu_kernel(const std::string& name);
 
 /**
  * x, made once more from its inputs when `after` are there; x itself where it is not the result of a light kernel. For

@@ -10,8 +10,6 @@
 #include <mlx/primitives.h>
 
 #include <algorithm>
-#include <optional>
-#include <string_view>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -48,6 +46,10 @@ struct Driver {
           "cuGraphAddDependencies_v2");
   int (*add_empty)(CUgraphNode*, CUgraph, const CUgraphNode*, size_t) =
       driver<int(CUgraphNode*, CUgraph, const CUgraphNode*, size_t)>("cuGraphAddEmptyNode");
+  int (*child_graph)(CUgraphNode, CUgraph*) =
+      driver<int(CUgraphNode, CUgraph*)>("cuGraphChildGraphNodeGetGraph");
+  int (*nodes)(CUgraph, CUgraphNode*, size_t*) =
+      driver<int(CUgraph, CUgraphNode*, size_t*)>("cuGraphGetNodes");
   int (*node_type)(CUgraphNode, int*) = driver<int(CUgraphNode, int*)>("cuGraphNodeGetType");
   int (*kernel_params)(CUgraphNode, KernelParams*) =
       driver<int(CUgraphNode, KernelParams*)>("cuGraphKernelNodeGetParams_v2");
@@ -77,17 +79,33 @@ void check(int status, const char* what) {
   }
 }
 
-bool is_kernel(CUgraphNode node) {
-  constexpr int kernel = 0;
+constexpr int kernel_type = 0, graph_type = 4, empty_type = 5;
+
+int type_of(CUgraphNode node) {
   int type = -1;
   check(cuda().node_type(node, &type), "cuGraphNodeGetType");
-  return type == kernel;
+  return type;
 }
 
-// Of a GpuKernel; none of anything else.
-std::optional<GpuKernelStart> start_of(CUgraphNode node) {
+bool is_kernel(CUgraphNode node) {
+  return type_of(node) == kernel_type;
+}
+
+// What a library encoded as more than one operation (cuBLAS's products that are summed in parts).
+bool is_several(CUgraphNode node) {
+  if (type_of(node) != graph_type) {
+    return false;
+  }
+  CUgraph graph = nullptr;
+  check(cuda().child_graph(node, &graph), "cuGraphChildGraphNodeGetGraph");
+  size_t count = 0;
+  check(cuda().nodes(graph, nullptr, &count), "cuGraphGetNodes");
+  return count > 1;
+}
+
+bool is_own(CUgraphNode node) {
   if (!is_kernel(node)) {
-    return std::nullopt;
+    return false;
   }
   KernelParams params{};
   check(cuda().kernel_params(node, &params), "cuGraphKernelNodeGetParams");
@@ -96,7 +114,7 @@ std::optional<GpuKernelStart> start_of(CUgraphNode node) {
       params.function ? cuda().function_name(&name, params.function)
                       : cuda().kernel_name(&name, params.kernel),
       "the name of a kernel");
-  return start_of_gpu_kernel(name);
+  return is_gpu_kernel(name);
 }
 
 struct Edges {
@@ -151,22 +169,25 @@ std::vector<Before> needed(const Edges& all) {
   return out;
 }
 
-// With `overlap` a GpuKernel with one kernel before it may start while that one ends: it waits itself. Others' kernels
-// wait until a GpuKernel that lets the next start has ended: an empty node between them allows nothing else. Without,
-// each waits for the end of those before it.
-void connect(CUgraph graph, const Edges& all, bool overlap) {
+// A GpuKernel with one kernel before it may start while that one ends: it waits itself. Once a graph allows that anywhere,
+// other kernels (MLX's, cuBLAS's) were seen to start too soon behind any kernel, and nothing in them waits: an empty node
+// in front of each makes them wait for the end of what is before. Where there can be none, nothing overlaps.
+void connect(CUgraph graph, const Edges& all) {
   constexpr unsigned char programmatic = 1;
   Edges plain;
   std::vector<Edge> kinds;
-  for (const auto& [to, before] : needed(all)) {
-    const bool own = !before.empty() && start_of(to).has_value();
+  const std::vector<Before> nodes = needed(all);
+  const bool overlap =
+      gpu_launches_overlap() &&
+      std::none_of(nodes.begin(), nodes.end(), [](const Before& b) { return is_several(b.node); });
+  for (const auto& [to, before] : nodes) {
+    const bool own = is_own(to);
     for (CUgraphNode from : before) {
       Edge kind;
-      const auto start = start_of(from);
       CUgraphNode last = from;
       if (overlap && own && before.size() == 1 && is_kernel(from)) {
         kind.from_port = kind.type = programmatic;
-      } else if (overlap && !own && start && start->starts_next) {
+      } else if (overlap && !own && type_of(from) != empty_type) {
         check(cuda().add_empty(&last, graph, &from, 1), "cuGraphAddEmptyNode");
       }
       plain.from.push_back(last);
@@ -212,13 +233,6 @@ std::vector<mx::array> in_order(const std::vector<mx::array>& wanted) {
     }
   }
   return order;
-}
-
-// Such steps were seen to go wrong (not finite, one run of two at 256 rows with LoRA) when kernels overlap: cuBLAS's
-// kernels, too, start before those before them end, once a graph allows it anywhere.
-bool is_product_of_mlx(const mx::array& a) {
-  const std::string_view name = a.primitive().name();
-  return name.find("Matmul") != name.npos || name.find("MM") != name.npos;
 }
 
 }  // namespace
@@ -284,6 +298,7 @@ class Launch : public mx::Primitive {
 
 Replay::Replay(const std::function<Arrays(const Arrays& state)>& step, Arrays state)
     : recording_(std::make_shared<Recording>()) {
+  const GpuRecording recording;
   Recording& r = *recording_;
   mx::eval(state);
   r.state = std::move(state);
@@ -298,8 +313,6 @@ Replay::Replay(const std::function<Arrays(const Arrays& state)>& step, Arrays st
   Arrays wanted = r.next;
   wanted.insert(wanted.end(), r.results.begin(), r.results.end());
   std::vector<mx::array> order = in_order(wanted);
-  const bool overlap =
-      gpu_launches_overlap() && std::none_of(order.begin(), order.end(), is_product_of_mlx);
   for (mx::array& a : order) {
     Arrays outputs = a.outputs();
     a.primitive().eval_gpu(a.inputs(), outputs);
@@ -323,7 +336,7 @@ Replay::Replay(const std::function<Arrays(const Arrays& state)>& step, Arrays st
   encoder.graph = nullptr;
   check(cuda().graph_create(&encoder.graph, 0), "cuGraphCreate");
   if (!encoder.from_nodes.empty()) {
-    connect(graph, {encoder.from_nodes, encoder.to_nodes}, overlap);
+    connect(graph, {encoder.from_nodes, encoder.to_nodes});
   }
   encoder.clear_graph_state();
   encoder.node_count = 0;

@@ -9,6 +9,8 @@ namespace {
 
 // A block a row, or a warp where there are many short ones; each thread keeps PER packs of W numbers in registers.
 const char* common = R"(
+  start_next();
+  wait_for_previous();
   __shared__ float room[32];
   const int thread = ROWS ? threadIdx.x % 32 : threadIdx.x;
   const int64_t n = ROWS ? int64_t(blockIdx.x) * ROWS + threadIdx.x / 32 : blockIdx.x;

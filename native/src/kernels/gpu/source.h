@@ -57,6 +57,13 @@ __device__ __forceinline__ float load_shared_by_blocks(const float* from) {
   asm("ld.global.cg.f32 %0, [%1];" : "=f"(x) : "l"(from) : "memory");
   return x;
 }
+// Right here: the compiler would put it off.
+__device__ __forceinline__ Pack<unsigned, 4> load_now(const void* from) {
+  Pack<unsigned, 4> x;
+  asm volatile("ld.global.v4.u32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(x.v[0]), "=r"(x.v[1]), "=r"(x.v[2]), "=r"(x.v[3]) : "l"(from));
+  return x;
+}
 // c += a b on a warp's tensor cores: 16 x 16 times 16 x 8, laid out as PTX's mma.m16n8k16 says.
 #define MULTIPLY(TYPE, NAME) \
   __device__ __forceinline__ void multiply( \
@@ -69,9 +76,10 @@ __device__ __forceinline__ float load_shared_by_blocks(const float* from) {
 MULTIPLY(bf16, "bf16")
 MULTIPLY(f16, "f16")
 // Launches that a recorded graph lets overlap (gpu/replay.cpp): the next may start and read what no launch writes; what
-// was written before is there from wait_for_previous on. Nothing elsewhere.
+// was written before is there from wait_for_previous on. Nothing elsewhere: what follows in MLX's graphs may start then
+// (cuBLAS's kernels do) and does not wait.
 __device__ __forceinline__ void start_next() {
-#if __CUDA_ARCH__ >= 900
+#if __CUDA_ARCH__ >= 900 && defined(RECORDED)
   asm volatile("griddepcontrol.launch_dependents;");
 #endif
 }

@@ -2,6 +2,7 @@
 #include "kernels/thin_product.h"
 
 #include "kernels/gpu/kernel.h"
+#include "kernels/gpu/tile_product.h"
 #include "kernels/rms_norm.h"
 #include "kernels/swiglu.h"
 
@@ -253,16 +254,26 @@ mx::array thin_product_plain(const ThinProduct& p) {
 }
 
 bool thin_product_fits_gpu(const ThinProduct& p) {
+  return (Sizes(p).N <= thin_product_rows || GpuRecording::now()) &&
+         thin_product_fits_recorded_gpu(p);
+}
+
+bool thin_product_fits_recorded_gpu(const ThinProduct& p) {
   const mx::Dtype type = p.x.dtype();
   const Sizes s(p);
   auto same = [&](const mx::array& a) { return a.dtype() == type && !a.is_tracer(); };
   return gpu_kernels_for(p.x) && type != mx::float32 && same(p.x) && same(p.w) && s.N > 0 &&
-         s.N <= thin_product_rows && s.I % 32 == 0 && s.O % (p.gated ? 32 : 16) == 0 &&
-         s.R % 16 == 0 && (!p.lora || (same(p.lora->a) && same(p.lora->b))) &&
-         (!p.onto || same(*p.onto)) && (!p.norm || same(p.norm->w));
+         (s.N <= thin_product_rows
+              ? s.I % 32 == 0 && s.O % (p.gated ? 32 : 16) == 0 && s.R % 16 == 0
+              : tile_product_fits_gpu(p)) &&
+         (!p.lora || (same(p.lora->a) && same(p.lora->b))) && (!p.onto || same(*p.onto)) &&
+         (!p.norm || same(p.norm->w));
 }
 
 mx::array thin_product_gpu(ThinProduct p) {
+  if (Sizes(p).N > thin_product_rows) {
+    return tile_product_gpu(std::move(p));
+  }
   static const GpuKernel kernel(
       "thin_product", {"x", "w", "norm", "a", "b", "onto", "counts"}, {"y", "h"}, source);
   if (const auto* norm = recipe_of<NormRecipe>(p.x); norm && !p.norm) {
