@@ -1,6 +1,6 @@
 // What `npm test` and `npm run check` are made of. A part shows its own output and says how many of its tests
 // passed and failed.
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { gates, macGate } from './check/gates.mjs';
@@ -44,9 +44,20 @@ function counted(passed, failed, code) {
 }
 
 async function native(device, rest) {
-  const { code, output } = await show(join(buildDir(device), 'native-tests'), rest);
+  const program = join(buildDir(device), 'native-tests');
+  const { code, output } = await show(program, rest);
   const cases = /test cases:\s*\d+\s*\|\s*(\d+) passed\s*\|\s*(\d+) failed/.exec(output);
-  return counted(Number(cases?.[1] ?? 0), Number(cases?.[2] ?? 0), code);
+  return {
+    ...counted(Number(cases?.[1] ?? 0), Number(cases?.[2] ?? 0), code),
+    notes: device === 'cuda' ? [] : [ofGpu(program)],
+  };
+}
+
+/** The tests that such a build skips (native/src/testing/on_gpu.h). */
+function ofGpu(program) {
+  const all = execFileSync(program, ['--count', '--no-skip', '--test-case=gpu *'], { encoding: 'utf8' });
+  const count = /(\d+)\s*$/.exec(all)?.[1];
+  return `CUDA kernels: skipped: not a build for CUDA (${count} tests)`;
 }
 
 async function unit(_device, rest) {

@@ -1,8 +1,8 @@
 #include "nn/kv_cache.h"
 
 #include "core/random.h"
-#include "kernels/gpu/kernel.h"
 #include "testing/fixtures.h"
+#include "testing/on_gpu.h"
 
 #include <doctest/doctest.h>
 
@@ -53,10 +53,7 @@ TEST_CASE("copies of a prefilled row are known, also after rows are dropped and 
       {0, 2, 3, 4, 5, 6, 7, 8, 10, 11, 12, -1, -1, -1, -1, -1, 9, 1, -1, -1, -1, -1, -1, -1}));
 }
 
-TEST_CASE("gpu decode_attention: copies of a row are read in one of them") {
-  if (!gpu_kernels_for(mx::array(0.0f))) {
-    return;
-  }
+TEST_CASE("gpu decode_attention: copies of a row are read in one of them" * on_gpu) {
   constexpr int H = 16, slot = 150;
   const KvCache taken = take_rows(prefilled(slot + 1), {0, 0, 1, 2, 2, 2, 0});
   const DecodeRows rows = taken.decode_rows(mx::array({slot}));

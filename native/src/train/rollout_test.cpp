@@ -1,6 +1,6 @@
 #include "infer/generate.h"
-#include "kernels/gpu/replay.h"
 #include "models/load.h"
+#include "testing/on_gpu.h"
 #include "train/lora_init.h"
 #include "train/score.h"
 #include "train/trainable.h"
@@ -10,6 +10,7 @@
 #include <cmath>
 
 using namespace atelier;
+using namespace atelier::testing;
 
 namespace {
 
@@ -103,10 +104,9 @@ void check_rollouts(const std::shared_ptr<LoadedModel>& loaded, int rank) {
 }  // namespace
 
 // A launch that overlaps with one that it reads from shows here: now and then some rows say something else.
-TEST_CASE("gpu rollouts: one seed says the same every time, as far from the trainer as bf16 is") {
-  if (!Replay::available()) {
-    return;
-  }
+TEST_CASE(
+    "gpu rollouts: one seed says the same every time, as far from the trainer as bf16 is" *
+    on_gpu) {
   const auto qwen3 = model(
       R"({"model_type": "qwen3", "vocab_size": 4096, "hidden_size": 1024, "intermediate_size": 3072,
   "num_hidden_layers": 6, "num_attention_heads": 16, "num_key_value_heads": 8, "head_dim": 128,

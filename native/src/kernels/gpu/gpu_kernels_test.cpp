@@ -18,6 +18,7 @@
 #include "kernels/uniforms.h"
 #include "kernels/write_slot.h"
 #include "testing/fixtures.h"
+#include "testing/on_gpu.h"
 
 #include <doctest/doctest.h>
 
@@ -27,10 +28,6 @@ using namespace atelier::testing;
 namespace {
 
 using Function = std::function<Arrays(const Arrays&)>;
-
-bool no_gpu() {
-  return !gpu_kernels_for(mx::array(0.0f));
-}
 
 mx::array noise(mx::Shape shape, uint32_t index, mx::Dtype dtype, float scale = 1) {
   mx::array x = mx::astype(
@@ -103,10 +100,7 @@ Arrays recorded(const std::function<mx::array()>& compute, int runs) {
 
 }  // namespace
 
-TEST_CASE("gpu rms_norm: kernel and twin, frozen and trained weight") {
-  if (no_gpu()) {
-    return;
-  }
+TEST_CASE("gpu rms_norm: kernel and twin, frozen and trained weight" * on_gpu) {
   for (const mx::Dtype& type : types) {
     for (int D : {8, 160, 1024, 5120}) {
       CAPTURE(D);
@@ -127,10 +121,7 @@ TEST_CASE("gpu rms_norm: kernel and twin, frozen and trained weight") {
   }
 }
 
-TEST_CASE("gpu rms_norm_branch: gradients of both that go on meet in one kernel") {
-  if (no_gpu()) {
-    return;
-  }
+TEST_CASE("gpu rms_norm_branch: gradients of both that go on meet in one kernel" * on_gpu) {
   for (const mx::Dtype& type : types) {
     const mx::array x = noise({3, 70, 1024}, 1, type), many = noise({3, 700, 1024}, 3, type),
                     w = noise({1024}, 2, type);
@@ -155,10 +146,7 @@ TEST_CASE("gpu rms_norm_branch: gradients of both that go on meet in one kernel"
   }
 }
 
-TEST_CASE("gpu tiles: numbers placed and taken as the twins do") {
-  if (no_gpu()) {
-    return;
-  }
+TEST_CASE("gpu tiles: numbers placed and taken as the twins do" * on_gpu) {
   const Tiles tiles({
       {0, 0, 16, 1000, 1000, 0, 1.0f},
       {48000, 16000, 700, 16, 48, 0, 2.0f},
@@ -174,10 +162,7 @@ TEST_CASE("gpu tiles: numbers placed and taken as the twins do") {
   }
 }
 
-TEST_CASE("gpu adamw: kernel and twin") {
-  if (no_gpu()) {
-    return;
-  }
+TEST_CASE("gpu adamw: kernel and twin" * on_gpu) {
   const mx::array p = noise({1000, 37}, 1, mx::float32), g = noise({1000, 37}, 2, mx::float32),
                   m = noise({1000, 37}, 3, mx::float32, 0.1f),
                   v = mx::square(noise({1000, 37}, 4, mx::float32, 0.1f));
@@ -186,10 +171,7 @@ TEST_CASE("gpu adamw: kernel and twin") {
   check_same({a.parameter, a.m, a.v}, {b.parameter, b.m, b.v}, 1e-6);
 }
 
-TEST_CASE("gpu swiglu: kernel and twin") {
-  if (no_gpu()) {
-    return;
-  }
+TEST_CASE("gpu swiglu: kernel and twin" * on_gpu) {
   for (const mx::Dtype& type : types) {
     for (int F : {8, 24, 3072}) {
       CAPTURE(F);
@@ -202,10 +184,8 @@ TEST_CASE("gpu swiglu: kernel and twin") {
   }
 }
 
-TEST_CASE("gpu split_heads: kernel and twin, with and without norms, shared and own angles") {
-  if (no_gpu()) {
-    return;
-  }
+TEST_CASE(
+    "gpu split_heads: kernel and twin, with and without norms, shared and own angles" * on_gpu) {
   for (const mx::Dtype& type : types) {
     for (int E : {64, 128, 256}) {
       for (int B : {1, 3}) {
@@ -236,10 +216,7 @@ TEST_CASE("gpu split_heads: kernel and twin, with and without norms, shared and 
   }
 }
 
-TEST_CASE("gpu decode_attention and write_slot: kernels and twins, one part and many") {
-  if (no_gpu()) {
-    return;
-  }
+TEST_CASE("gpu decode_attention and write_slot: kernels and twins, one part and many" * on_gpu) {
   for (const mx::Dtype& type : {mx::float16, mx::bfloat16}) {
     for (auto [B, H, K, E, S] :
          {std::tuple{3, 4, 2, 64, 64},
@@ -275,10 +252,9 @@ TEST_CASE("gpu decode_attention and write_slot: kernels and twins, one part and 
   }
 }
 
-TEST_CASE("gpu decode_heads: what split_heads, write_slot and attention do one after the other") {
-  if (no_gpu()) {
-    return;
-  }
+TEST_CASE(
+    "gpu decode_heads: what split_heads, write_slot and attention do one after the other" *
+    on_gpu) {
   for (const mx::Dtype& type : {mx::float16, mx::bfloat16}) {
     for (auto [B, H, K, E, S, shared] :
          {std::tuple{3, 4, 2, 64, 64, true},
@@ -326,10 +302,7 @@ TEST_CASE("gpu decode_heads: what split_heads, write_slot and attention do one a
   }
 }
 
-TEST_CASE("gpu decode_heads: what copies have in common is read once for all of them") {
-  if (no_gpu()) {
-    return;
-  }
+TEST_CASE("gpu decode_heads: what copies have in common is read once for all of them" * on_gpu) {
   // Copies of each prompt, and how long it is: few, too short, a line and more; the last line's rows have nothing in common.
   const std::vector<std::pair<int, int>> prompts{
       {8, 300}, {1, 200}, {5, 64}, {3, 10}, {17, 431}, {2, 63}, {8, 97}, {4, 128}};
@@ -394,10 +367,7 @@ TEST_CASE("gpu decode_heads: what copies have in common is read once for all of 
   }
 }
 
-TEST_CASE("gpu draw: kernel and twin, and what is not a number stays one") {
-  if (no_gpu()) {
-    return;
-  }
+TEST_CASE("gpu draw: kernel and twin, and what is not a number stays one" * on_gpu) {
   for (int V : {8, 512, 5000, 151936}) {
     for (float temperature : {1.0f, 0.6f, 1.5f}) {
       const mx::array logits = noise({300, V}, 15, mx::float32, 3),
@@ -422,10 +392,7 @@ TEST_CASE("gpu draw: kernel and twin, and what is not a number stays one") {
   }
 }
 
-TEST_CASE("gpu uniforms are core/random's") {
-  if (no_gpu()) {
-    return;
-  }
+TEST_CASE("gpu uniforms are core/random's" * on_gpu) {
   const uint64_t seed = (uint64_t{1} << 52) + 12345;
   const mx::array u = uniforms_gpu(
       mx::array({static_cast<int32_t>(seed), static_cast<int32_t>(seed >> 32)}, mx::int32),
@@ -438,10 +405,7 @@ TEST_CASE("gpu uniforms are core/random's") {
   CHECK(u.data<float>()[2] == random_uniform(seed, Stream::sampling, 0xffffffffu, 1 << 30));
 }
 
-TEST_CASE("gpu thin_product: kernel and twin, each part of it, rows that fill no tile") {
-  if (no_gpu()) {
-    return;
-  }
+TEST_CASE("gpu thin_product: kernel and twin, each part of it, rows that fill no tile" * on_gpu) {
   struct Case {
     int N, I, O, R;
     bool onto, norm, gated;
@@ -514,8 +478,9 @@ TEST_CASE("gpu thin_product: kernel and twin, each part of it, rows that fill no
   }
 }
 
-TEST_CASE("gpu thin_product: many rows' kernel is for recorded steps alone") {
-  if (no_gpu() || !gpu_multiplies_tiles()) {
+TEST_CASE("gpu thin_product: many rows' kernel is for recorded steps alone" * on_gpu) {
+  if (!gpu_multiplies_tiles()) {
+    MESSAGE("needs compute capability 9.0");
     return;
   }
   const ThinProduct p{noise({64, 1024}, 1, mx::bfloat16), noise({1024, 1024}, 2, mx::bfloat16)};
@@ -529,10 +494,8 @@ TEST_CASE("gpu thin_product: many rows' kernel is for recorded steps alone") {
       1);
 }
 
-TEST_CASE("gpu lora_sum: kernel and twin, with and without a gate, rows that fill no tile") {
-  if (no_gpu()) {
-    return;
-  }
+TEST_CASE(
+    "gpu lora_sum: kernel and twin, with and without a gate, rows that fill no tile" * on_gpu) {
   for (const mx::Dtype& type : {mx::float16, mx::bfloat16}) {
     for (auto [N, O, R] : {std::tuple{256, 6144, 32}, {17, 4096, 48}, {5, 64, 16}, {70, 192, 64}}) {
       CAPTURE(N);
@@ -556,10 +519,7 @@ TEST_CASE("gpu lora_sum: kernel and twin, with and without a gate, rows that fil
   }
 }
 
-TEST_CASE("gpu product_f32: kernel and twin") {
-  if (no_gpu()) {
-    return;
-  }
+TEST_CASE("gpu product_f32: kernel and twin" * on_gpu) {
   for (const mx::Dtype& type : {mx::float16, mx::bfloat16}) {
     for (auto [N, I, O] : {std::tuple{1, 64, 40}, {5, 1024, 3000}, {300, 160, 512}}) {
       const mx::array x = noise({N, I}, 20, type), w = noise({O, I}, 21, type);
@@ -570,10 +530,7 @@ TEST_CASE("gpu product_f32: kernel and twin") {
   }
 }
 
-TEST_CASE("gpu token_head: kernel and twin, with and without probabilities") {
-  if (no_gpu()) {
-    return;
-  }
+TEST_CASE("gpu token_head: kernel and twin, with and without probabilities" * on_gpu) {
   for (int V : {8, 512, 151936}) {
     const mx::array logits = noise({40, V}, 30, mx::float32, 4),
                     targets = mx::astype(
@@ -591,10 +548,8 @@ TEST_CASE("gpu token_head: kernel and twin, with and without probabilities") {
   }
 }
 
-TEST_CASE("gpu replay: a recorded step is the step itself, run after run, in place and not") {
-  if (no_gpu() || !Replay::available()) {
-    return;
-  }
+TEST_CASE(
+    "gpu replay: a recorded step is the step itself, run after run, in place and not" * on_gpu) {
   const mx::array w = noise({64, 64}, 40, mx::bfloat16, 0.2f);
   auto step = [&](const Arrays& in) {
     const mx::array y = mx::matmul(in[0], mx::transpose(w)) + mx::array(0.5f, mx::bfloat16);
