@@ -3,6 +3,7 @@
 #include <chrono>
 
 #include "engine/engine.h"
+#include "infer/batch.h"
 #include "infer/row_memory.h"
 #include "nn/lora.h"
 #include "train/row_memory.h"
@@ -96,9 +97,10 @@ Generated Engine::generate(
   Generated result;
   const auto rows = static_cast<int>(std::min<uint64_t>(
       request.max_rows, request.prompts.size() * uint64_t(request.samples_per_prompt)));
-  const uint64_t joined = join_lora_bytes(bound.lora, bound.weights, rows);
+  const bool recorded = records_steps(request.sampling) && m.row_numbers().recurrent == 0;
+  const uint64_t joined = join_lora_bytes(bound.lora, bound.weights, rows, recorded);
   if (joined > 0 && rows * row + joined <= room()) {
-    join_lora(bound.lora, bound.weights, rows);
+    join_lora(bound.lora, bound.weights, rows, recorded);
     result.held_bytes = joined;
   }
   // What does not fit waits: draws depend on rollout id and position alone.

@@ -45,9 +45,13 @@ Batch::Batch(
     uint64_t seed)
     : model_(model), weights_(weights), lora_(lora), sampling_(sampling), seed_(seed) {}
 
+bool records_steps(const Sampling& sampling) {
+  return Replay::available() && !sampling.edits();
+}
+
 // A recurrence's state is no buffer that a step writes in place.
 bool Batch::records(const KvCache& cache) const {
-  return Replay::available() && !sampling_.edits() && !cache.layers.empty() &&
+  return records_steps(sampling_) && !cache.layers.empty() &&
          std::all_of(cache.layers.begin(), cache.layers.end(), [](const KvCache::Layer& layer) {
            return layer.k && layer.v && !layer.state && !layer.tail;
          });

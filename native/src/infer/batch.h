@@ -16,6 +16,12 @@ struct RowDraws {
   std::vector<uint32_t> drawn;
 };
 
+/**
+ * Whether decode steps of attention alone are recorded (gpu/replay.h), not where the sampling edits logits by what the
+ * rows have said, which the host knows.
+ */
+bool records_steps(const Sampling& sampling);
+
 /** random_uniform of each row's next token, f32 [B]. */
 mx::array uniforms(uint64_t seed, const RowDraws& rows);
 

@@ -37,7 +37,7 @@ Params random_lora(const LoadedModel& loaded, int rank, mx::Dtype dtype = mx::fl
     params.emplace(lora_b(m.name), mx::random::normal({m.out, rank}) * mx::array(0.05f));
   }
   Params out = stack_lora(model.linears(), sites, params, {}, dtype);
-  join_lora(out, loaded.weights, 256);
+  join_lora(out, loaded.weights, 256, true);
   for (auto& [name, value] : out) {
     mx::eval(value);
   }

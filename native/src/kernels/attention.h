@@ -41,6 +41,9 @@ mx::array decode_attention_cpu(
     const mx::array& v,
     const AttentionSpec& spec);
 
+/** Rows that a line of DecodeRows holds. */
+constexpr int decode_line = 8;
+
 /** Rows of whole caches [B, K, S, E]. */
 struct DecodeRows {
   /** Where every row's query stands, int32 [1]. */
@@ -52,7 +55,10 @@ struct DecodeRows {
    * several times, all its rows read one's. {b, 0} where there is none.
    */
   mx::array alike_B2;
-  /** All rows, eight at most in a line, copies of one side by side, int32 [T, 8], -1 behind the last; none: no copies. */
+  /**
+   * All rows in lines of decode_line, int32 [T, 8], -1 behind the last: a line holds copies of one row, the last ones
+   * whatever is left. None where no more than half of the rows are in lines of copies.
+   */
   std::optional<mx::array> lines_T8 = std::nullopt;
 };
 

@@ -32,8 +32,9 @@ mx::array thin_product_plain(const ThinProduct& product);
 constexpr int thin_product_rows = 16;
 
 /**
- * The same in one kernel on CUDA, rounded where the twin's products are; at most 256 rows, no gradient. Up to
- * thin_product_rows its x is taken from in front of an RMS norm that has not been computed yet.
+ * The same in one kernel on CUDA, rounded where the twin's products are; no gradient. Up to thin_product_rows its x is
+ * taken from in front of an RMS norm that has not been computed yet; more rows, 256 with LoRA and 128 without, where
+ * gpu/tile_product.h has room for them.
  */
 mx::array thin_product_gpu(ThinProduct product);
 bool thin_product_fits_gpu(const ThinProduct& product);

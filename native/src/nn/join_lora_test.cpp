@@ -1,4 +1,5 @@
 #include "core/random.h"
+#include "kernels/gpu/compile.h"
 #include "kernels/lora_sum.h"
 #include "kernels/thin_product.h"
 #include "nn/linear.h"
@@ -40,22 +41,30 @@ TEST_CASE(
     for (int rows : {thin_product_rows + 1, 256}) {
       CAPTURE(rows);
       Params joined = apart;
-      join_lora(joined, weights, rows);
+      join_lora(joined, weights, rows, true);
       REQUIRE(joined.count("p.WA") == 1);
-      CHECK(joined.at("p.WA").nbytes() == join_lora_bytes(apart, weights, rows));
+      CHECK(joined.at("p.WA").nbytes() == join_lora_bytes(apart, weights, rows, true));
       const mx::array x = noise({rows, 1, I}, 5), onto = noise({rows, 1, O}, 6);
       const mx::array one = linear(weights, joined, "p", x), two = linear(weights, apart, "p", x);
+      // Asked for before either is computed: afterwards nothing knows how it was made.
+      const std::optional<mx::array> gated = lora_sum_gated_gpu(one),
+                                     twin = lora_sum_gated_gpu(two);
+      CHECK(gated.has_value() == !dora);
+      CHECK(twin.has_value() == !dora);
+      if (gated && twin) {
+        check_same(*gated, *twin);
+      }
       check_same(one, two);
       check_same(
           linear_onto(onto, weights, joined, "p", x), linear_onto(onto, weights, apart, "p", x));
-      if (const auto gated = lora_sum_gated_gpu(one)) {
-        check_same(*gated, lora_sum_gated_gpu(two).value());
-      } else {
-        CHECK(dora);
-      }
     }
     for (int rows : {thin_product_rows, lora_sum_rows + 1}) {
-      CHECK(join_lora_bytes(apart, weights, rows) == 0);
+      CHECK(join_lora_bytes(apart, weights, rows, true) == 0);
     }
   }
+  // A product that has a kernel of its own in recorded steps alone.
+  const Params small{{"p.weight", noise({512, I}, 7)}},
+      lora{{"p.A", noise({R, I}, 8)}, {"p.B", noise({512, R}, 9)}};
+  CHECK((join_lora_bytes(lora, small, 64, true) == 0) == gpu_multiplies_tiles());
+  CHECK(join_lora_bytes(lora, small, 64, false) > 0);
 }

@@ -48,7 +48,7 @@ DecodeRows KvCache::decode_rows(mx::array slot) const {
     of_origin[origin[b]].push_back(b);
   }
   // Two rows alone are no line's worth: they share one with others.
-  constexpr size_t line = 8, least = 3;
+  constexpr size_t line = decode_line, least = 3;
   std::vector<int32_t> alike, lines, rest;
   auto begin_line = [&] { lines.resize((lines.size() + line - 1) / line * line, -1); };
   for (int32_t b = 0; b < rows(); b++) {
@@ -65,11 +65,11 @@ DecodeRows KvCache::decode_rows(mx::array slot) const {
       std::move(slot),
       mx::array(start.begin(), {rows()}, mx::int32),
       mx::array(alike.begin(), {rows(), 2}, mx::int32)};
-  if (!lines.empty()) {
+  if (2 * rest.size() < static_cast<size_t>(rows())) {
     lines.insert(lines.end(), rest.begin(), rest.end());
     begin_line();
     out.lines_T8 =
-        mx::array(lines.begin(), {static_cast<int>(lines.size() / line), int{line}}, mx::int32);
+        mx::array(lines.begin(), {static_cast<int>(lines.size() / line), decode_line}, mx::int32);
   }
   return out;
 }

@@ -96,7 +96,7 @@ Params stack_lora(
 namespace {
 
 template <class Each>
-void each_joined(const Params& lora, const Params& weights, int rows, Each&& each) {
+void each_joined(const Params& lora, const Params& weights, int rows, bool recorded, Each&& each) {
   if (rows <= thin_product_rows || rows > lora_sum_rows) {
     return;
   }
@@ -115,7 +115,7 @@ void each_joined(const Params& lora, const Params& weights, int rows, Each&& eac
     }
     ThinProduct thin{mx::zeros({rows, a.shape(1)}, a.dtype()), w};
     thin.lora = {a, lora.at(product + ".B")};
-    if (!thin_product_fits_recorded_gpu(thin)) {
+    if (!recorded || !thin_product_fits_recorded_gpu(thin)) {
       each(product, w, a);
     }
   }
@@ -123,11 +123,15 @@ void each_joined(const Params& lora, const Params& weights, int rows, Each&& eac
 
 }  // namespace
 
-void join_lora(Params& lora, const Params& weights, int rows) {
+void join_lora(Params& lora, const Params& weights, int rows, bool recorded) {
   Params joined;
   std::vector<mx::array> all;
   each_joined(
-      lora, weights, rows, [&](const std::string& product, const mx::array& w, const mx::array& a) {
+      lora,
+      weights,
+      rows,
+      recorded,
+      [&](const std::string& product, const mx::array& w, const mx::array& a) {
         all.push_back(mx::concatenate({w, a}, 0));
         joined.emplace(product + ".WA", all.back());
       });
@@ -135,11 +139,16 @@ void join_lora(Params& lora, const Params& weights, int rows) {
   lora.merge(joined);
 }
 
-uint64_t join_lora_bytes(const Params& lora, const Params& weights, int rows) {
+uint64_t join_lora_bytes(const Params& lora, const Params& weights, int rows, bool recorded) {
   uint64_t bytes = 0;
-  each_joined(lora, weights, rows, [&](const std::string&, const mx::array& w, const mx::array& a) {
-    bytes += w.nbytes() + a.nbytes();
-  });
+  each_joined(
+      lora,
+      weights,
+      rows,
+      recorded,
+      [&](const std::string&, const mx::array& w, const mx::array& a) {
+        bytes += w.nbytes() + a.nbytes();
+      });
   return bytes;
 }
 

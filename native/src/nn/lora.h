@@ -30,10 +30,11 @@ Params stack_lora(
 /**
  * Adds to what stack_lora made, for each product of floats, `<product>.WA` [out + R, in]: W with the stacked A below it,
  * a copy, so that one product makes x Wᵀ and x Aᵀ. For decoding that many rows on a GPU, where a product of so few features
- * as A's takes as long as one that fills it; not where a kernel makes both for so many rows (kernels/thin_product.h).
+ * as A's takes as long as one that fills it; not where steps are `recorded` and a kernel makes both for so many rows
+ * (kernels/thin_product.h).
  */
-void join_lora(Params& lora, const Params& weights, int rows);
+void join_lora(Params& lora, const Params& weights, int rows, bool recorded);
 /** Bytes that it would take; 0 where nothing would use it. */
-uint64_t join_lora_bytes(const Params& lora, const Params& weights, int rows);
+uint64_t join_lora_bytes(const Params& lora, const Params& weights, int rows, bool recorded);
 
 }  // namespace atelier

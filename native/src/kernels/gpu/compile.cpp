@@ -67,16 +67,20 @@ std::string compile(const std::string& key, const std::string& source) {
   return result;
 }
 
+// Of cuda.h's CUdevice_attribute.
+int attribute(int which) {
+  auto* get = loaded_function<int(int*, int, int)>("libcuda.so.1", "cuDeviceGetAttribute");
+  int value = 0;
+  if (get(&value, which, 0) != 0) {
+    throw Error(ErrorCode::internal, "the CUDA driver does not say what the GPU can do");
+  }
+  return value;
+}
+
 // Compute capability, 90 for 9.0.
 int capability() {
-  static const int found = [] {
-    constexpr int compute_capability_major = 75, compute_capability_minor = 76;
-    auto* attribute = loaded_function<int(int*, int, int)>("libcuda.so.1", "cuDeviceGetAttribute");
-    int major = 0, minor = 0;
-    attribute(&major, compute_capability_major, 0);
-    attribute(&minor, compute_capability_minor, 0);
-    return 10 * major + minor;
-  }();
+  constexpr int major = 75, minor = 76;
+  static const int found = 10 * attribute(major) + attribute(minor);
   return found;
 }
 
@@ -88,6 +92,12 @@ bool gpu_launches_overlap() {
 
 bool gpu_multiplies_tiles() {
   return capability() == 90;
+}
+
+int gpu_processors() {
+  constexpr int multiprocessors = 16;
+  static const int found = attribute(multiprocessors);
+  return found;
 }
 
 const std::string& compile_gpu(const std::string& key, const std::function<std::string()>& source) {
@@ -106,6 +116,10 @@ bool gpu_launches_overlap() {
 
 bool gpu_multiplies_tiles() {
   return false;
+}
+
+int gpu_processors() {
+  return 0;
 }
 
 const std::string& compile_gpu(const std::string& key, const std::function<std::string()>&) {

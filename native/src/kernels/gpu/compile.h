@@ -11,6 +11,9 @@ bool gpu_launches_overlap();
 /** Whether warpgroups multiply tiles in shared memory (gpu/tile_source.h): with compute capability 9.0 and no other. */
 bool gpu_multiplies_tiles();
 
+/** Multiprocessors of the GPU: blocks that run at the same time, or more where several fit on one. */
+int gpu_processors();
+
 /**
  * PTX of a CUDA source, through the NVRTC that libmlx has loaded; `key` names it, and it is compiled once a process.
  * Throws internal with the compiler's words.

@@ -1,6 +1,8 @@
 // Shapes: B rows, H query heads, K key heads, G = H / K, S slots of the cache, E head.
 #include "kernels/attention.h"
+#include "kernels/gpu/compile.h"
 #include "kernels/gpu/decode_lines.h"
+#include "kernels/gpu/decode_source.h"
 #include "kernels/gpu/kernel.h"
 
 #include <algorithm>
@@ -53,11 +55,9 @@ const char* given_source = R"(
   ask(q + (size_t(b) * H + hk * G) * E);
 )";
 
-// The queries, the new key and the new value are made here: a warp a head, a lane PER numbers and those half a head
-// further. The part that ends with the new slot writes it (in_place: the caches are outputs as well). Slots before it
-// are there before what x is made of.
+// The queries, the new key and the new value are made here. The part that ends with the new slot writes it (in_place: the
+// caches are outputs as well). Slots before it are there before what x is made of.
 const char* made_source = R"(
-  constexpr int HALF = E / 2, PER = HALF / 32;
   __shared__ alignas(16) T asked[G][E];
   start_next();
   const bool old = from < to && from + GROUPS * AT_ONCE < end;
@@ -66,42 +66,10 @@ const char* made_source = R"(
     read(value, values, from + group);
   }
   wait_for_previous();
-  const int i = threadIdx.x % 32 * PER;
-  const float* c = cos + (SHARED ? 0 : size_t(b) * E) + i;
-  const float* s = sin + (SHARED ? 0 : size_t(b) * E) + i;
 #pragma unroll
   for (int h = threadIdx.x / 32; h < G + 2; h += WARPS) {
-    const int index = h < G ? hk * G + h : h == G ? H + hk : H + K + hk;
-    const T* of = x + (size_t(b) * (H + 2 * K) + index) * E + i;
-    const T* w = (h < G ? wq : wk) + i;
-    Pack<T, PER> low = load<PER>(of), high = load<PER>(of + HALF);
-    const Pack<T, PER> w0 = load<PER>(w), w1 = load<PER>(w + HALF);
-    const Pack<float, PER> c0 = load<PER>(c), c1 = load<PER>(c + HALF), s0 = load<PER>(s), s1 = load<PER>(s + HALF);
-    if (h <= G) {
-      float scale = 1;
-      if (NORM) {
-        float squares = 0;
-        for (int j = 0; j < PER; j++) {
-          squares += float(low.v[j]) * float(low.v[j]) + float(high.v[j]) * float(high.v[j]);
-        }
-        scale = rsqrtf(warp_sum(squares) / E + as_float(EPS));
-      }
-      for (int j = 0; j < PER; j++) {
-        float a = float(low.v[j]), d = float(high.v[j]);
-        if (NORM) {
-          a *= scale * float(w0.v[j]);
-          d *= scale * float(w1.v[j]);
-        }
-        low.v[j] = T(a * c0.v[j] + d * s0.v[j]);
-        high.v[j] = T(d * c1.v[j] + a * s1.v[j]);
-      }
-    }
-    const size_t at = ((size_t(b) * K + hk) * S + end - 1) * E;
-    T* put = h < G ? &asked[h][0] : const_cast<T*>(h == G ? k : v) + at;
-    if (h < G || (from < to && to == end)) {
-      store<PER>(put + i, low);
-      store<PER>(put + HALF + i, high);
-    }
+    T* written = h < G ? &asked[h][0] : from < to && to == end ? slot_of(h, b, hk, end - 1) : nullptr;
+    make_head(h, b, hk, written);
   }
   __syncthreads();
   if (from < to && !old) {
@@ -238,8 +206,6 @@ const char* end_source = R"(
   }
 )";
 
-constexpr int processors = 132;
-
 // Threads that a multiprocessor has registers for: more queries take more of them.
 int room_of(int G) {
   return G > 4 ? 256 : 512;
@@ -248,7 +214,7 @@ int room_of(int G) {
 // A step of few rows whose launches overlap: one large block asks for most of its slots before the launch before has
 // ended, and joins nothing. As far as its sums fit into shared memory.
 bool overlaps(int blocks, int G, int E) {
-  return blocks <= processors && G * E <= 512;
+  return blocks <= gpu_processors() && G * E <= 512;
 }
 
 // Else up to two blocks a multiprocessor, or four at a time, or eight where they end together as well: rows are mostly
@@ -258,6 +224,7 @@ int threads_of(int blocks, int G, int E) {
   if (overlaps(blocks, G, E)) {
     return room;
   }
+  const int processors = gpu_processors();
   if (blocks <= 2 * processors) {
     return room / 2;
   }
@@ -267,7 +234,7 @@ int threads_of(int blocks, int G, int E) {
 
 // To join parts costs 1 to 2 us: they have 64 slots where most multiprocessors are idle, else 512, some for each.
 int parts_of(int blocks, int slots, int G, int E) {
-  const int one = processors / std::max(1, blocks), most = std::max(1, slots / 512);
+  const int one = gpu_processors() / std::max(1, blocks), most = std::max(1, slots / 512);
   if (overlaps(blocks, G, E)) {
     return std::clamp(4 * one, 1, most);
   }
@@ -277,7 +244,7 @@ int parts_of(int blocks, int slots, int G, int E) {
 // A layer's attention waits for that of the layer before: they can share the counts.
 const mx::array& counts() {
   thread_local const mx::array made = [] {
-    mx::array zeros = mx::contiguous(mx::zeros({processors}, mx::int32));
+    mx::array zeros = mx::contiguous(mx::zeros({gpu_processors()}, mx::int32));
     zeros.eval();
     return zeros;
   }();
@@ -362,7 +329,7 @@ DecodedHeads decode_heads_gpu(
       "decode_heads",
       {"x", "cos", "sin", "wq", "wk", "k", "v", "start", "slot", "alike", "counts"},
       {"y", "partial"},
-      std::string(begin_source) + made_source + end_source);
+      std::string(decode_heads_source) + begin_source + made_source + end_source);
   const mx::array &wq = q_norm ? *q_norm : qkv, &wk = k_norm ? *k_norm : qkv;
   GpuLaunch how =
       launch({qkv.shape(0), heads.heads, 1, heads.head_dim}, k_cache, qkv.dtype(), spec);

@@ -1,6 +1,8 @@
 // Shapes: B rows, T lines of 8, H query heads, K key heads, G = H / K, S slots of the cache, E head.
 #include "kernels/gpu/decode_lines.h"
 
+#include "kernels/gpu/compile.h"
+#include "kernels/gpu/decode_source.h"
 #include "kernels/gpu/kernel.h"
 
 #include <algorithm>
@@ -14,7 +16,7 @@ namespace {
 // group of LANES lanes a slot. In the end all parts of a query are joined.
 const char* source = R"(
   constexpr int W = 16 / sizeof(T), LANES = E / W, GROUPS = 32 / LANES, WARPS = THREADS / 32;
-  constexpr int TIMES = (8 + TAKEN - 1) / TAKEN, BY = WARPS / TAKEN, STEP = GROUPS * AT_ONCE;
+  constexpr int TIMES = (LINE + TAKEN - 1) / TAKEN, BY = WARPS / TAKEN, STEP = GROUPS * AT_ONCE;
   constexpr int UNIT = E / 64, UNITS = WARPS / UNIT, ROOM = E + 4;   // numbers of a part: a sum, its maximum, its divisor
   extern __shared__ char dynamic[];
   float* in_common = reinterpret_cast<float*>(dynamic);            // [UNITS, 16, ROOM]
@@ -23,7 +25,7 @@ const char* source = R"(
   const float by_two = as_float(SCALE) * 1.44269504f;   // for powers of two
   const int hk = blockIdx.x, line = blockIdx.y / TIMES, first = blockIdx.y % TIMES * TAKEN;
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-  auto row_at = [&](int n) { return n < TAKEN && first + n < 8 ? lines[line * 8 + first + n] : -1; };
+  auto row_at = [&](int n) { return n < TAKEN && first + n < LINE ? lines[line * LINE + first + n] : -1; };
   start_next();
   const int one = row_at(0), end = slot[0] + 1;
   if (one < 0) return;
@@ -55,44 +57,12 @@ const char* source = R"(
     read_tile_values(begin);
   }
   wait_for_previous();
-  // Of a row the BY warps make its queries, the new key and the new value: a lane PER numbers and those half a head further.
+  // Of a row the BY warps make its queries, the new key and the new value.
   const int own = warp / BY, part = warp % BY, row = row_at(own);
   if (row >= 0) {
-    constexpr int HALF = E / 2, PER = HALF / 32;
-    const int i = lane * PER;
-    const float* c = cos + (SHARED ? 0 : size_t(row) * E) + i;
-    const float* s = sin + (SHARED ? 0 : size_t(row) * E) + i;
-    const Pack<float, PER> c0 = load<PER>(c), c1 = load<PER>(c + HALF), s0 = load<PER>(s), s1 = load<PER>(s + HALF);
 #pragma unroll
     for (int h = part; h < G + 2; h += BY) {
-      const int index = h < G ? hk * G + h : h == G ? H + hk : H + K + hk;
-      const T* of = x + (size_t(row) * (H + 2 * K) + index) * E + i;
-      const T* w = (h < G ? wq : wk) + i;
-      Pack<T, PER> low = load<PER>(of), high = load<PER>(of + HALF);
-      const Pack<T, PER> w0 = load<PER>(w), w1 = load<PER>(w + HALF);
-      if (h <= G) {
-        float scale = 1;
-        if (NORM) {
-          float squares = 0;
-          for (int j = 0; j < PER; j++) {
-            squares += float(low.v[j]) * float(low.v[j]) + float(high.v[j]) * float(high.v[j]);
-          }
-          scale = rsqrtf(warp_sum(squares) / E + as_float(EPS));
-        }
-        for (int j = 0; j < PER; j++) {
-          float a = float(low.v[j]), d = float(high.v[j]);
-          if (NORM) {
-            a *= scale * float(w0.v[j]);
-            d *= scale * float(w1.v[j]);
-          }
-          low.v[j] = T(a * c0.v[j] + d * s0.v[j]);
-          high.v[j] = T(d * c1.v[j] + a * s1.v[j]);
-        }
-      }
-      T* put = h < G ? queries + (own * G + h) * (E + 8)
-                     : const_cast<T*>(h == G ? k : v) + ((size_t(row) * K + hk) * S + end - 1) * E;
-      store<PER>(put + i, low);
-      store<PER>(put + HALF + i, high);
+      make_head(h, row, hk, h < G ? queries + (own * G + h) * (E + 8) : slot_of(h, row, hk, end - 1));
     }
   }
   __syncthreads();
@@ -282,11 +252,11 @@ constexpr int least = 32;
 constexpr int threads = 256, warps = threads / 32;
 
 int rows_of_block(int G) {
-  return std::min(16 / G, 8);
+  return std::min(16 / G, decode_line);
 }
 
 int blocks_of_line(int G) {
-  return (8 + rows_of_block(G) - 1) / rows_of_block(G);
+  return (decode_line + rows_of_block(G) - 1) / rows_of_block(G);
 }
 
 }  // namespace
@@ -297,10 +267,9 @@ bool decode_lines_fit_gpu(
     const HeadsSpec& heads,
     const DecodeRows& rows,
     const AttentionSpec& spec) {
-  constexpr int processors = 132;
   const int E = heads.head_dim, G = heads.heads / heads.kv_heads;
   return rows.lines_T8 && spec.window == 0 && (E == 64 || E == 128) &&
-         rows.lines_T8->shape(0) * blocks_of_line(G) * heads.kv_heads > processors * 3 / 4;
+         rows.lines_T8->shape(0) * blocks_of_line(G) * heads.kv_heads > gpu_processors() * 3 / 4;
 }
 
 DecodedHeads decode_lines_gpu(
@@ -318,7 +287,7 @@ DecodedHeads decode_lines_gpu(
       "decode_lines",
       {"x", "cos", "sin", "wq", "wk", "k", "v", "start", "slot", "alike", "lines"},
       {"y"},
-      source);
+      std::string(decode_heads_source) + source);
   const int B = qkv.shape(0), H = heads.heads, K = heads.kv_heads, E = heads.head_dim, G = H / K;
   const int taken = rows_of_block(G), units = warps / (E / 64), parts = warps / taken;
   const mx::array &wq = q_norm ? *q_norm : qkv, &wk = k_norm ? *k_norm : qkv;
@@ -331,6 +300,7 @@ DecodedHeads decode_lines_gpu(
        {"K", K},
        {"G", G},
        {"E", E},
+       {"LINE", decode_line},
        {"TAKEN", taken},
        {"THREADS", threads},
        {"AT_ONCE", G > 2 ? 2 : 4},

@@ -5,8 +5,8 @@
 namespace atelier {
 
 /**
- * decode_heads_gpu for many rows of which most are copies: what the copies in a line have in common is read once for all
- * of them, and multiplied by tensor cores.
+ * decode_heads_gpu for many rows in lines (DecodeRows): what the copies in a line have in common is read once for all of
+ * them, and multiplied by tensor cores.
  */
 DecodedHeads decode_lines_gpu(
     const mx::array& qkv,

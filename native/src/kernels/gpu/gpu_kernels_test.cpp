@@ -302,67 +302,109 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("gpu decode_heads: what copies have in common is read once for all of them" * on_gpu) {
-  // Copies of each prompt, and how long it is: few, too short, a line and more; the last line's rows have nothing in common.
-  const std::vector<std::pair<int, int>> prompts{
-      {8, 300}, {1, 200}, {5, 64}, {3, 10}, {17, 431}, {2, 63}, {8, 97}, {4, 128}};
-  for (const mx::Dtype& type : {mx::float16, mx::bfloat16}) {
-    for (auto [H, K, E, S, times] :
-         {std::tuple{16, 8, 128, 512, 2},
-          {8, 8, 64, 512, 2},
-          {12, 4, 128, 1024, 3},
-          {32, 8, 128, 512, 1},
-          {14, 2, 64, 512, 5},
-          {16, 2, 128, 512, 4}}) {
-      CAPTURE(H);
-      CAPTURE(K);
-      std::vector<int32_t> starts, alike, lines, rest, sources;
-      auto begin_line = [&] { lines.resize((lines.size() + 7) / 8 * 8, -1); };
-      for (int n = 0; n < times; n++) {
-        for (auto [count, length] : prompts) {
-          const auto from = static_cast<int32_t>(starts.size());
-          for (int c = 0; c < count; c++) {
-            const bool alone = count < 3 || (count == 17 && c == 16);
-            (alone ? rest : lines).push_back(from + c);
-            alike.insert(alike.end(), {from, count > 1 ? 450 : 0});
-            starts.push_back(450 - length);
-            sources.push_back(from);
-          }
-          begin_line();
+// Prompts sampled from several times, whose tokens end before `until`, in lines as decode_lines_gpu wants them.
+struct Copies {
+  std::vector<int32_t> starts, alike, lines, sources;
+
+  Copies(int times, int until) {
+    // Copies of each, and its length: few, short, a line and more; the last lines' rows have nothing in common.
+    const std::vector<std::pair<int, int>> prompts{
+        {8, 300}, {1, 200}, {5, 32}, {3, 31}, {17, 431}, {2, 63}, {8, 97}, {4, 128}};
+    std::vector<int32_t> rest;
+    auto begin_line = [&] { lines.resize((lines.size() + 7) / 8 * 8, -1); };
+    for (int n = 0; n < times; n++) {
+      for (auto [count, length] : prompts) {
+        const auto from = static_cast<int32_t>(starts.size());
+        for (int c = 0; c < count; c++) {
+          (count < 3 || c == 16 ? rest : lines).push_back(from + c);
+          alike.insert(alike.end(), {from, count > 1 ? until : 0});
+          starts.push_back(until - length);
+          sources.push_back(from);
         }
+        begin_line();
       }
-      lines.insert(lines.end(), rest.begin(), rest.end());
-      begin_line();
-      const int B = static_cast<int>(starts.size()), slot = 480;
-      const mx::array at({slot}), start(starts.begin(), {B}, mx::int32),
-          source(sources.begin(), {B}, mx::int32);
-      DecodeRows together{at, start, mx::array(alike.begin(), {B, 2}, mx::int32)};
-      together.lines_T8 =
-          mx::array(lines.begin(), {static_cast<int>(lines.size()) / 8, 8}, mx::int32);
-      const mx::array qkv = noise({B, 1, (H + 2 * K) * E}, 1, type, 2),
-                      cos = noise({B, 1, 1, E}, 4, mx::float32),
-                      sin = noise({B, 1, 1, E}, 5, mx::float32), norm = noise({E}, 2, type);
-      const mx::array in_common =
-          mx::less(mx::reshape(mx::arange(S, mx::int32), {1, 1, S, 1}), mx::array(450));
-      const mx::array copy = mx::logical_and(
-          in_common, mx::reshape(mx::not_equal(source, mx::arange(B, mx::int32)), {B, 1, 1, 1}));
-      auto whole = [&](uint32_t index) {
-        const mx::array own = noise({B, K, S, E}, index, type);
-        return mx::where(in_common, mx::take(own, source, 0), own);
-      };
-      auto spoilt = [&](uint32_t index) {
-        return mx::where(copy, mx::array(NAN, type), noise({B, K, S, E}, index, type));
-      };
-      auto decoded = [&](const mx::array& k, const mx::array& v, const DecodeRows& rows) {
-        return decode_heads_gpu(
-                   qkv, norm, norm, cos, sin, {H, K, E, 1e-6f}, k, v, rows, {{}, 0.11, 0})
-            .y;
-      };
-      REQUIRE(decode_lines_fit_gpu(qkv, {H, K, E, 1e-6f}, together, {{}, 0.11, 0}));
-      const mx::array apart = decoded(whole(6), whole(7), {at, start, alone(B)});
-      const mx::array y = decoded(spoilt(6), spoilt(7), together);
-      check_same({y}, {mx::astype(apart, mx::float32)}, 2 * tolerance_of(type));
-      check_same({decoded(spoilt(6), spoilt(7), together)}, {y}, 0);
+    }
+    lines.insert(lines.end(), rest.begin(), rest.end());
+    begin_line();
+  }
+
+  int rows() const {
+    return static_cast<int>(starts.size());
+  }
+  DecodeRows at(int slot) const {
+    DecodeRows made{
+        mx::array({slot}),
+        mx::array(starts.begin(), {rows()}, mx::int32),
+        mx::array(alike.begin(), {rows(), 2}, mx::int32)};
+    made.lines_T8 = mx::array(lines.begin(), {static_cast<int>(lines.size()) / 8, 8}, mx::int32);
+    return made;
+  }
+};
+
+TEST_CASE(
+    "gpu decode_lines: what decode_heads does, with copies whose common part is spoilt" * on_gpu) {
+  struct Case {
+    mx::Dtype type;
+    int H, K, E, S, times, slot, until;
+    bool normed, shared;
+  };
+  const mx::Dtype f16 = mx::float16, bf16 = mx::bfloat16;
+  for (const Case& c : std::vector<Case>{
+           {bf16, 16, 8, 128, 512, 2, 480, 450, true, false},
+           {f16, 16, 8, 128, 512, 2, 450, 450, true, true},
+           {bf16, 8, 8, 64, 512, 2, 511, 450, false, false},
+           {bf16, 12, 4, 128, 1024, 3, 1023, 450, true, false},
+           {bf16, 32, 8, 128, 512, 1, 480, 450, true, false},
+           {f16, 10, 2, 64, 512, 5, 470, 440, false, false},
+           {bf16, 12, 2, 64, 512, 5, 450, 450, true, false},
+           {bf16, 14, 2, 64, 512, 5, 480, 450, true, false},
+           {bf16, 16, 2, 128, 512, 4, 480, 450, true, false}}) {
+    const mx::Dtype type = c.type;
+    CAPTURE(c.H);
+    CAPTURE(c.K);
+    CAPTURE(c.slot);
+    const Copies copies(c.times, c.until);
+    const int B = copies.rows(), angles = c.shared ? 1 : B;
+    const DecodeRows together = copies.at(c.slot);
+    const mx::array qkv = noise({B, 1, (c.H + 2 * c.K) * c.E}, 1, type, 2),
+                    cos = noise({angles, 1, 1, c.E}, 4, mx::float32),
+                    sin = noise({angles, 1, 1, c.E}, 5, mx::float32),
+                    source(copies.sources.begin(), {B}, mx::int32);
+    std::optional<mx::array> norm;
+    if (c.normed) {
+      norm = noise({c.E}, 2, type);
+    }
+    const mx::array in_common =
+        mx::less(mx::reshape(mx::arange(c.S, mx::int32), {1, 1, c.S, 1}), mx::array(c.until));
+    const mx::array copy = mx::logical_and(
+        in_common, mx::reshape(mx::not_equal(source, mx::arange(B, mx::int32)), {B, 1, 1, 1}));
+    auto whole = [&](uint32_t index) {
+      const mx::array own = noise({B, c.K, c.S, c.E}, index, type);
+      return mx::where(in_common, mx::take(own, source, 0), own);
+    };
+    auto spoilt = [&](const mx::array& cache) {
+      return mx::where(copy, mx::array(NAN, type), cache);
+    };
+    auto unspoilt = [&](const mx::array& cache) {
+      return mx::where(copy, mx::array(0, type), cache);
+    };
+    const HeadsSpec heads{c.H, c.K, c.E, 1e-6f};
+    const AttentionSpec spec{{}, 0.11, 0};
+    auto decoded = [&](const mx::array& k, const mx::array& v, const DecodeRows& rows) {
+      return decode_heads_gpu(qkv, norm, norm, cos, sin, heads, k, v, rows, spec);
+    };
+    REQUIRE(decode_lines_fit_gpu(qkv, heads, together, spec));
+    const DecodedHeads apart =
+        decoded(whole(6), whole(7), {together.slot, together.start_B, alone(B)});
+    mx::eval(apart.y, apart.k_cache, apart.v_cache);
+    for (int again = 0; again < 2; again++) {
+      const DecodedHeads own = decoded(spoilt(whole(6)), spoilt(whole(7)), together);
+      check_same({own.y}, {mx::astype(apart.y, mx::float32)}, 2 * tolerance_of(type));
+      check_same(
+          {unspoilt(own.k_cache)},
+          {mx::astype(unspoilt(apart.k_cache), mx::float32)},
+          2 * tolerance_of(type));
+      check_same({unspoilt(own.v_cache)}, {unspoilt(apart.v_cache)}, 0);
     }
   }
 }
@@ -422,7 +464,10 @@ TEST_CASE("gpu thin_product: kernel and twin, each part of it, rows that fill no
              {129, 1024, 4096, 48, false, true, false}, {256, 2048, 1024, 16, true, false, false},
              {250, 1024, 6144, 32, false, true, true},  {33, 448, 192, 64, false, true, true},
              {100, 192, 320, 0, false, false, false},   {64, 3072, 1024, 16, true, false, false},
-             {2, 160, 80, 0, true, true, false}}) {
+             {100, 1024, 6144, 32, false, true, true},  {100, 2048, 1024, 0, true, false, false},
+             {17, 1536, 2048, 48, false, true, false},  {17, 4864, 896, 0, true, false, false},
+             {17, 896, 9728, 0, false, true, true},     {192, 2048, 2048, 16, true, false, false},
+             {17, 896, 896, 0, true, false, false},     {2, 160, 80, 0, true, true, false}}) {
       CAPTURE(c.N);
       CAPTURE(c.O);
       if (c.N > 16 && !gpu_multiplies_tiles()) {
@@ -545,6 +590,47 @@ TEST_CASE("gpu token_head: kernel and twin, with and without probabilities" * on
         check_same({*made.p}, {*plain.p}, *type == mx::float32 ? 2e-5 : 5e-3);
       }
     }
+  }
+}
+
+TEST_CASE("gpu replay: launches overlap, and wait for what they read" * on_gpu) {
+  // MLX's own operations at the beginning, beside and between kernels.
+  const mx::array w = noise({1024, 1024}, 60, mx::bfloat16, 0.04f),
+                  norm = noise({1024}, 61, mx::bfloat16);
+  auto step = [&](const Arrays& in) {
+    mx::array x = in[0], angle = mx::astype(mx::sum(in[0], -1, true), mx::float32);
+    for (int i = 0; i < 12; i++) {
+      angle = mx::sin(angle * mx::array(1.7f)) + mx::array(0.3f);
+      x = thin_product_gpu({rms_norm_gpu(x, norm, 1e-6f), w, x});
+      if (i % 4 == 3) {
+        x = mx::astype(mx::astype(x, mx::float32) * angle, mx::bfloat16);
+      }
+    }
+    return Arrays{x, mx::sum(mx::astype(x, mx::float32))};
+  };
+  auto begin = [] { return Arrays{noise({5, 1024}, 62, mx::bfloat16)}; };
+  constexpr int steps = 20;
+  std::vector<float> direct;
+  Arrays state = begin();
+  for (int i = 0; i < steps; i++) {
+    Arrays out = step(state);
+    mx::eval(out);
+    direct.push_back(out[1].item<float>());
+    state = {out[0]};
+  }
+  for (int again = 0; again < 6; again++) {
+    Replay replay(step, begin());
+    CHECK(replay.overlaps() == gpu_launches_overlap());
+    Arrays results;
+    for (int i = 0; i < steps; i++) {
+      results.push_back(replay.run()[0]);
+      mx::async_eval(results.back());
+    }
+    std::vector<float> recorded;
+    for (mx::array& r : results) {
+      recorded.push_back(r.item<float>());
+    }
+    CHECK(recorded == direct);
   }
 }
 

@@ -22,7 +22,7 @@ struct GpuLaunch {
   std::vector<mx::Dtype> types;
   std::array<int, 3> blocks;
   int threads;
-  /** A model's, so that there are few kernels to compile: not a batch's. */
+  /** A model's, or one of few that a batch's size leads to: each set is a kernel to compile. */
   NamedInts constants;
   NamedInts sizes = {};
   /** Blocks that a multiprocessor shall have room for at a time. */

@@ -91,16 +91,25 @@ bool is_kernel(CUgraphNode node) {
   return type_of(node) == kernel_type;
 }
 
-// What a library encoded as more than one operation (cuBLAS's products that are summed in parts).
+std::vector<CUgraphNode> nodes_of(CUgraph graph) {
+  size_t count = 0;
+  check(cuda().nodes(graph, nullptr, &count), "cuGraphGetNodes");
+  std::vector<CUgraphNode> nodes(count);
+  if (count > 0) {
+    check(cuda().nodes(graph, nodes.data(), &count), "cuGraphGetNodes");
+  }
+  return nodes;
+}
+
+// What a library encoded as several operations, one behind the other (cuBLAS's products that are summed in parts).
 bool is_several(CUgraphNode node) {
   if (type_of(node) != graph_type) {
     return false;
   }
   CUgraph graph = nullptr;
   check(cuda().child_graph(node, &graph), "cuGraphChildGraphNodeGetGraph");
-  size_t count = 0;
-  check(cuda().nodes(graph, nullptr, &count), "cuGraphGetNodes");
-  return count > 1;
+  const std::vector<CUgraphNode> inner = nodes_of(graph);
+  return inner.size() > 1 || (inner.size() == 1 && is_several(inner[0]));
 }
 
 bool is_own(CUgraphNode node) {
@@ -127,7 +136,8 @@ struct Before {
 };
 
 // What each node waits for, without what it waits for by way of another: who waits for one only can overlap with it.
-// MLX encodes one operation after the other, so that all edges to a node come before those from it.
+// MLX encodes one operation after the other: edges to a node mostly come before those from it, and where they do not
+// (concatenate), more is kept than is needed, never less.
 std::vector<Before> needed(const Edges& all) {
   std::unordered_map<CUgraphNode, size_t> index;
   std::vector<Before> out;
@@ -171,34 +181,44 @@ std::vector<Before> needed(const Edges& all) {
 
 // A GpuKernel with one kernel before it may start while that one ends: it waits itself. Once a graph allows that anywhere,
 // other kernels (MLX's, cuBLAS's) were seen to start too soon behind any kernel, and nothing in them waits: an empty node
-// in front of each makes them wait for the end of what is before. Where there can be none, nothing overlaps.
-void connect(CUgraph graph, const Edges& all) {
+// in front of whatever else there is makes it wait for the end of all that is before. Where there can be none, within what
+// a library encoded as several operations, nothing overlaps. Returns whether launches do.
+bool connect(CUgraph graph, const Edges& all) {
   constexpr unsigned char programmatic = 1;
-  Edges plain;
-  std::vector<Edge> kinds;
-  const std::vector<Before> nodes = needed(all);
+  const std::vector<CUgraphNode> nodes = nodes_of(graph);
   const bool overlap =
-      gpu_launches_overlap() &&
-      std::none_of(nodes.begin(), nodes.end(), [](const Before& b) { return is_several(b.node); });
-  for (const auto& [to, before] : nodes) {
-    const bool own = is_own(to);
-    for (CUgraphNode from : before) {
+      gpu_launches_overlap() && std::none_of(nodes.begin(), nodes.end(), is_several);
+  Edges edges;
+  std::vector<Edge> kinds;
+  auto add = [&](CUgraphNode from, CUgraphNode to, Edge kind) {
+    edges.from.push_back(from);
+    edges.to.push_back(to);
+    kinds.push_back(kind);
+  };
+  for (const auto& [to, before] : needed(all)) {
+    if (before.empty()) {
+      continue;
+    }
+    const bool one = before.size() == 1;
+    if (overlap && one && is_kernel(before[0]) && is_own(to)) {
       Edge kind;
-      CUgraphNode last = from;
-      if (overlap && own && before.size() == 1 && is_kernel(from)) {
-        kind.from_port = kind.type = programmatic;
-      } else if (overlap && !own && type_of(from) != empty_type) {
-        check(cuda().add_empty(&last, graph, &from, 1), "cuGraphAddEmptyNode");
+      kind.from_port = kind.type = programmatic;
+      add(before[0], to, kind);
+    } else if (overlap && !(one && type_of(before[0]) == empty_type)) {
+      CUgraphNode end = nullptr;
+      check(cuda().add_empty(&end, graph, before.data(), before.size()), "cuGraphAddEmptyNode");
+      add(end, to, {});
+    } else {
+      for (CUgraphNode from : before) {
+        add(from, to, {});
       }
-      plain.from.push_back(last);
-      plain.to.push_back(to);
-      kinds.push_back(kind);
     }
   }
   check(
       cuda().add_dependencies(
-          graph, plain.from.data(), plain.to.data(), kinds.data(), kinds.size()),
+          graph, edges.from.data(), edges.to.data(), kinds.data(), kinds.size()),
       "cuGraphAddDependencies");
+  return overlap;
 }
 
 // Every array that has still to be computed, each after its inputs.
@@ -240,6 +260,7 @@ std::vector<mx::array> in_order(const std::vector<mx::array>& wanted) {
 struct Replay::Recording {
   mx::Stream stream = mx::default_stream(mx::Device::gpu);
   CUgraphExec graph = nullptr;
+  bool overlaps = false;
   Arrays state, next, results;
   // Everything that the graph's nodes read and write.
   std::vector<std::shared_ptr<mx::array::Data>> kept;
@@ -336,7 +357,7 @@ Replay::Replay(const std::function<Arrays(const Arrays& state)>& step, Arrays st
   encoder.graph = nullptr;
   check(cuda().graph_create(&encoder.graph, 0), "cuGraphCreate");
   if (!encoder.from_nodes.empty()) {
-    connect(graph, {encoder.from_nodes, encoder.to_nodes});
+    r.overlaps = connect(graph, {encoder.from_nodes, encoder.to_nodes});
   }
   encoder.clear_graph_state();
   encoder.node_count = 0;
@@ -362,6 +383,10 @@ const Replay::Arrays& Replay::state() const {
   return recording_->state;
 }
 
+bool Replay::overlaps() const {
+  return recording_->overlaps;
+}
+
 bool Replay::available() {
   return kernels_switched_on() && mx::default_device() == mx::Device::gpu;
 }
@@ -379,6 +404,10 @@ Replay::Arrays Replay::run() {
 const Replay::Arrays& Replay::state() const {
   static const Arrays none;
   return none;
+}
+
+bool Replay::overlaps() const {
+  return false;
 }
 
 bool Replay::available() {

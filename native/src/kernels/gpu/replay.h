@@ -28,6 +28,9 @@ class Replay {
   /** The state after the last run. Its buffers are this object's until it ends. */
   const Arrays& state() const;
 
+  /** Whether its kernels may start before those before them have ended. */
+  bool overlaps() const;
+
   /** Whether there are CUDA graphs to record. */
   static bool available();
 

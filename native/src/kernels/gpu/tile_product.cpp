@@ -264,7 +264,7 @@ struct Division {
   int cost;
 };
 
-constexpr int rows_of_block = 64, processors = 132;  // of an H100 or H200
+constexpr int rows_of_block = 64;
 
 int shared_bytes(const Sizes& s, int columns, int split, int stages) {
   const int across = std::max(split / 4, 1), owned = 64 / std::min(split, 4);
@@ -278,7 +278,7 @@ int shared_bytes(const Sizes& s, int columns, int split, int stages) {
 // multiprocessor, which then has fewer stages each.
 std::optional<Division> division(const Sizes& s, bool gated) {
   constexpr int whole = 226'000, half = 113'000, most_stages = 12;
-  const int chunks = s.I / 64;
+  const int chunks = s.I / 64, processors = gpu_processors();
   std::optional<Division> best;
   for (int columns : {64, 128, 192}) {
     for (int split : {1, 2, 4, 8}) {
