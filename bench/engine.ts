@@ -5,23 +5,9 @@ import { appRoot } from '../electron/backend/system';
 import { readArguments } from '../electron/headless/command';
 import { engineModule, type AdapterId, type Engine, type ModelId } from '../native';
 import { skillData } from '../resources/recipe/corpus';
-import { grpo } from '../shared/algorithms/grpo';
+import { adamw, complete, timed, updateBy } from './grpo-work';
 
 const NEW_TOKENS = 48;
-const REPEATS = 3;
-
-const median = (values: number[]) => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)]!;
-
-async function timed(work: () => Promise<unknown>): Promise<number> {
-  const seconds: number[] = [];
-  await work();
-  for (let k = 0; k < REPEATS; k++) {
-    const start = performance.now();
-    await work();
-    seconds.push((performance.now() - start) / 1000);
-  }
-  return median(seconds);
-}
 
 export async function benchEngine(args: string[]): Promise<number> {
   const { values, device } = readArguments(args, { model: { type: 'string' } });
@@ -49,7 +35,6 @@ export async function benchEngine(args: string[]): Promise<number> {
   return 0;
 }
 
-/** No stop ids: every row gets all its tokens. */
 async function decoding(
   engine: Engine,
   model: ModelId,
@@ -63,16 +48,7 @@ async function decoding(
     [8, 32],
   ] as const) {
     const seconds = await timed(() =>
-      engine.generate({
-        model,
-        adapter,
-        prompts: prompts.slice(0, count),
-        samplesPerPrompt: samples,
-        maxNewTokens: NEW_TOKENS,
-        temperature: 1,
-        stopIds: new Int32Array(),
-        seed: 1,
-      }),
+      complete(engine, model, adapter, prompts.slice(0, count), samples, NEW_TOKENS),
     );
     const tokens = count * samples * NEW_TOKENS;
     console.log(
@@ -87,56 +63,10 @@ async function learning(
   adapter: AdapterId,
   prompts: Int32Array[],
 ): Promise<void> {
-  const { rows } = await engine.generate({
-    model,
-    adapter,
-    prompts,
-    samplesPerPrompt: 8,
-    maxNewTokens: NEW_TOKENS,
-    temperature: 1,
-    stopIds: new Int32Array(),
-    seed: 1,
-  });
-  const sequences = rows.map((row) => Int32Array.from([...prompts[row.prompt]!, ...row.ids]));
-  const batch = {
-    ids: Int32Array.from(sequences.flatMap((ids) => [...ids])),
-    lengths: Int32Array.from(sequences, ({ length }) => length),
-  };
-  const mask: number[] = [];
-  const sampled: number[] = [];
-  for (const row of rows) {
-    const prompt = prompts[row.prompt]!.length;
-    for (let k = 1; k < prompt; k++) {
-      mask.push(0);
-      sampled.push(0);
-    }
-    mask.push(...row.ids.map(() => 1));
-    sampled.push(...row.logprob);
-  }
-  const params = grpo.params.parse({});
-  const optimizer = await engine.createOptimizer(
-    { kind: 'adapter', adapter },
-    { kind: 'adamw', beta1: 0.9, beta2: 0.999, epsilon: 1e-8, weightDecay: 0 },
-  );
-  const step = () =>
-    engine.step({
-      optimizer,
-      rows: batch,
-      groups: Int32Array.from(rows, ({ prompt }) => prompt),
-      program: JSON.stringify(grpo.losses(params).policy),
-      inputs: {
-        loss: Float32Array.from(mask),
-        samplerLogp: Float32Array.from(sampled),
-        advantage: Float32Array.from(rows, (_, k) => (k % 2 ? 1 : -1)),
-        meanStepTokens: Float32Array.of(mask.reduce((sum, bit) => sum + bit, 0)),
-      },
-      temperature: 1,
-      learningRate: 1e-5,
-      maxGradNorm: 1,
-      microTokens: 8192,
-    });
+  const { rows } = await complete(engine, model, adapter, prompts, 8, NEW_TOKENS);
+  const { batch, update } = updateBy(engine, await adamw(engine, adapter), prompts, rows);
   const [stepSeconds, scoreSeconds] = [
-    await timed(step),
+    await timed(update),
     await timed(() => engine.score({ model, adapter, rows: batch })),
   ];
   const tokens = batch.ids.length;

@@ -21,6 +21,8 @@ export interface Panel {
   dots?: readonly { step: number; value: number; color: string }[];
   /** Steps along the axis; default: of the longest line. */
   steps?: number;
+  /** What is along the axis where it is no steps. */
+  axis?: string;
 }
 
 export interface Picture {
@@ -64,7 +66,7 @@ export function picture({ title, legend, columns, plot, panels }: Picture): stri
 }
 
 function panelOf(
-  { title, note, caption = '', alarm, lines, bands = [], dots = [], steps }: Panel,
+  { title, note, caption = '', alarm, lines, bands = [], dots = [], steps, axis }: Panel,
   plot: Picture['plot'],
 ) {
   const last = steps ?? Math.max(1, ...lines.map(({ values }) => values.length));
@@ -100,7 +102,13 @@ function panelOf(
       return grid + text(-5, y + 3.5, label(value), 9, 'fill="#666" text-anchor="end"');
     }),
     text(0, plot.height + 13, caption, 9, 'fill="#666"'),
-    text(plot.width, -8, `${last} steps`, 9, 'fill="#666" text-anchor="end"'),
+    text(
+      plot.width,
+      axis ? plot.height + 13 : -8,
+      axis ?? `${last} steps`,
+      9,
+      'fill="#666" text-anchor="end"',
+    ),
     ...bands.map(band),
     ...lines.map(
       ({ values, color, width }) =>

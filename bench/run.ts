@@ -1,8 +1,10 @@
 // npm run bench -- NAME [options]: measures, prints, and fails where a bound is missed. One file a bench.
+import { benchCost } from './cost';
 import { benchDemo } from './demo';
 import { benchEngine } from './engine';
 
 const benches: Record<string, (args: string[]) => Promise<number>> = {
+  cost: benchCost,
   demo: benchDemo,
   engine: benchEngine,
 };
