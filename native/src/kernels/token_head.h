@@ -11,6 +11,8 @@ struct TokenHead {
   /** logp of the target, log-sum-exp, entropy in nats. Lazy: what is not used is not made by the plain ops. */
   mx::array logp, lse, entropy;
   std::optional<mx::array> p;
+  /** f32 [C]: what each row of p is still to be multiplied by, where that is not 1. */
+  std::optional<mx::array> p_scale = std::nullopt;
 };
 
 TokenHead token_head_plain(const mx::array& logits, const mx::array& targets, bool with_p);

@@ -186,9 +186,11 @@ const std::map<std::string, Op>& ops() {
 Segments::Segments(const Layout& layout)
     : layout(layout),
       trajectory_T(
-          layout.trajectory_T.begin(),
-          {static_cast<int>(layout.trajectory_T.size())},
-          mx::int32),
+          layout.on_device ? *layout.on_device
+                           : mx::array(
+                                 layout.trajectory_T.begin(),
+                                 {static_cast<int>(layout.trajectory_T.size())},
+                                 mx::int32)),
       targets(static_cast<int>(layout.trajectory_T.size())),
       trajectories(layout.trajectories) {}
 

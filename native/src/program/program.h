@@ -43,6 +43,8 @@ struct Input {
 struct Layout {
   std::vector<int32_t> trajectory_T;
   int trajectories = 0;
+  // [T] i32, the same; absent: made where it is needed.
+  std::optional<mx::array> on_device = std::nullopt;
 
   // Rows of the given numbers of targets; an empty `trajectories` makes each row its own.
   static Layout of_rows(

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "nn/weight.h"
+#include "train/pace.h"
 
 #include <algorithm>
 #include <vector>
@@ -27,9 +28,9 @@ inline mx::array column(const mx::array& a_C) {
 }
 
 // Independent chunks would be evaluated breadth first, all their logits alive at once: each chunk's input
-// depends on the results of the chunk before.
+// depends on the results of the chunk before, and takes over its memory.
 inline mx::array after(const mx::array& a, const Arrays& done) {
-  return done.empty() ? a : mx::depends({a}, done)[0];
+  return keep_pace(done.empty() ? a : mx::depends({a}, done)[0]);
 }
 
 /** `body(from, to, done)` gives what the next chunk waits for. */

@@ -1,6 +1,7 @@
 #include "train/objective.h"
 
 #include "core/error.h"
+#include "kernels/from_host.h"
 
 #include <mlx/utils.h>
 
@@ -178,7 +179,9 @@ MicroInputs Objective::slice(const MicroBatch& batch) const {
   MicroInputs micro{
       {},
       program::Layout::of_rows(targets, trajectories),
-      mx::array(last.begin(), {static_cast<int>(last.size())}, mx::int32)};
+      from_host(last, {static_cast<int>(last.size())})};
+  const auto& of_targets = micro.layout.trajectory_T;
+  micro.layout.on_device = from_host(of_targets, {static_cast<int>(of_targets.size())});
   for (const auto& input : program_.inputs()) {
     auto given = inputs_.find(input.name);
     if (input.from == program::Source::engine || given == inputs_.end()) {
@@ -200,7 +203,11 @@ MicroInputs Objective::slice(const MicroBatch& batch) const {
     } else {
       values = all;
     }
-    micro.arrays.emplace(input.name, number_array(values, input.shape));
+    const int size = static_cast<int>(values.size());
+    micro.arrays.emplace(
+        input.name,
+        input.shape == "scalar" ? number_array(values, input.shape)
+                                : from_host(std::move(values), {size}));
   }
   return micro;
 }

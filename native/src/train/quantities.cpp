@@ -2,6 +2,7 @@
 #include "train/quantities.h"
 
 #include "core/error.h"
+#include "kernels/from_host.h"
 #include "train/chunks.h"
 #include "train/divergence.h"
 #include "train/token_stats.h"
@@ -33,7 +34,7 @@ Rows with_end(const Rows& rows) {
 }
 
 mx::array indices(const std::vector<int32_t>& values) {
-  return mx::array(values.begin(), {static_cast<int>(values.size())}, mx::int32);
+  return from_host(values, {static_cast<int>(values.size())});
 }
 
 mx::array times_scalar_head(const mx::array& hidden_TD, const Bound& bound) {

@@ -23,7 +23,7 @@ std::shared_ptr<LoadedModel> model(const char* config) {
 // With an adapter that changes much, or without (rank 0).
 Bound bound_with(const std::shared_ptr<LoadedModel>& loaded, int rank) {
   if (rank == 0) {
-    return {loaded->weights, {}};
+    return bind_model(*loaded);
   }
   LoraConfig config;
   config.rank = rank;

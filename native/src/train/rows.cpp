@@ -1,6 +1,7 @@
 #include "train/rows.h"
 
 #include "core/error.h"
+#include "kernels/from_host.h"
 #include "train/pack.h"
 
 #include <algorithm>
@@ -177,12 +178,12 @@ PaddedBatch pad(const Rows& rows, const RowOffsets& offsets, const MicroBatch& b
     }
   }
   const int T = static_cast<int>(at.size());
-  result.ids_BL = mx::array(ids.begin(), {B, L}, mx::int32);
-  result.at_T = mx::array(at.begin(), {T}, mx::int32);
-  result.target_N = mx::array(target_of.begin(), {B * L}, mx::int32);
-  result.targets_T = mx::array(targets.begin(), {T}, mx::int32);
+  result.ids_BL = from_host(std::move(ids), {B, L});
+  result.at_T = from_host(std::move(at), {T});
+  result.target_N = from_host(std::move(target_of), {B * L});
+  result.targets_T = from_host(std::move(targets), {T});
   if (packed) {
-    result.piece_BL = mx::array(pieces.begin(), {B, L}, mx::int32);
+    result.piece_BL = from_host(std::move(pieces), {B, L});
   }
   return result;
 }

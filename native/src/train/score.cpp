@@ -1,6 +1,7 @@
 #include "train/score.h"
 
 #include "core/error.h"
+#include "kernels/gpu/reuse.h"
 
 namespace atelier {
 
@@ -11,6 +12,7 @@ Scores score(
     const ScoreOptions& options,
     const std::optional<Teacher>& teacher,
     const std::atomic<bool>& cancelled) {
+  const ReuseInOrder in_order;
   Forward forward(
       rows,
       {.wanted = options.wanted,

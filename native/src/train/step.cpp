@@ -1,6 +1,7 @@
 #include "train/step.h"
 
 #include "core/error.h"
+#include "kernels/gpu/reuse.h"
 #include "train/score.h"
 
 #include <algorithm>
@@ -144,6 +145,7 @@ StepResult train_step(
     const StepRequest& request,
     const std::optional<Teacher>& teacher,
     const std::atomic<bool>& cancelled) {
+  const ReuseInOrder in_order;
   Objective objective(
       request.program,
       request.rows.targets(),

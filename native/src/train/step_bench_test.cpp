@@ -91,13 +91,19 @@ TEST_CASE("bench: LoRA step on a GPU, the shape of Qwen3-0.6B" * doctest::skip()
 }
 
 TEST_CASE(
-    "bench: a rollout on a GPU, and how far the trainer's log p is from the sampler's" *
+    "bench: a rollout and an update on a GPU, and how far the trainer's log p is from the "
+    "sampler's" *
     doctest::skip()) {
   auto loaded = qwen3_06b();
   const std::atomic<bool> never{false};
   Optimizer optimizer(Trainable::of_adapter(loaded, adapter_of(*loaded)), OptimizerSpec{});
-  const Bound bound = optimizer.trainable().bind(optimizer.trainable().arguments());
+  auto seconds_of = [](auto&& work) {
+    const auto from = std::chrono::steady_clock::now();
+    work();
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - from).count();
+  };
   for (int prompts : {32, 32, 8, 1}) {
+    const Bound bound = optimizer.trainable().bind(optimizer.trainable().arguments());
     GenerateRequest request;
     for (int i = 0; i < prompts; i++) {
       request.prompts.emplace_back(128, 3 + i);
@@ -105,30 +111,56 @@ TEST_CASE(
     request.samples_per_prompt = 8;
     request.max_new_tokens = 256;
     const double tokens = 256.0 * 8 * prompts;
-    const auto from = std::chrono::steady_clock::now();
-    const auto rows = generate(*loaded->model, bound.weights, bound.lora, request);
-    const double seconds =
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - from).count();
-    Rows scored;
+    std::vector<GeneratedRow> rows;
+    const double rollout =
+        seconds_of([&] { rows = generate(*loaded->model, bound.weights, bound.lora, request); });
+    StepRequest step;
     for (const GeneratedRow& row : rows) {
       const auto& prompt = request.prompts[row.prompt];
-      scored.ids.insert(scored.ids.end(), prompt.begin(), prompt.end());
-      scored.ids.insert(scored.ids.end(), row.ids.begin(), row.ids.end());
-      scored.lengths.push_back(static_cast<int32_t>(prompt.size() + row.ids.size()));
+      step.rows.ids.insert(step.rows.ids.end(), prompt.begin(), prompt.end());
+      step.rows.ids.insert(step.rows.ids.end(), row.ids.begin(), row.ids.end());
+      step.rows.lengths.push_back(static_cast<int32_t>(prompt.size() + row.ids.size()));
+      step.inputs["loss"].insert(step.inputs["loss"].end(), 127, 0.0f);
+      step.inputs["loss"].insert(step.inputs["loss"].end(), 256, 1.0f);
     }
-    const Scores scores = score(*loaded->model, bound, scored, {}, std::nullopt, never);
-    double difference = 0;
-    for (size_t r = 0; r < rows.size(); r++) {
-      for (int t = 0; t < 256; t++) {
-        difference += std::abs(scores.at("logp")[r * 383 + 127 + t] - rows[r].logprob[t]);
+    // The same weights in f32: the distance that bf16 alone makes.
+    Bound exact = bound;
+    for (Params* params : {&exact.weights, &exact.lora}) {
+      for (auto& [name, array] : *params) {
+        array = mx::astype(array, mx::float32);
       }
     }
+    const Scores scores = score(*loaded->model, bound, step.rows, {}, std::nullopt, never);
+    const Scores in_f32 = score(*loaded->model, exact, step.rows, {}, std::nullopt, never);
+    double apart = 0, from_f32 = 0;
+    for (size_t r = 0; r < rows.size(); r++) {
+      for (int t = 0; t < 256; t++) {
+        const float logp = scores.at("logp")[r * 383 + 127 + t];
+        apart += std::abs(logp - rows[r].logprob[t]);
+        from_f32 += std::abs(logp - in_f32.at("logp")[r * 383 + 127 + t]);
+      }
+    }
+    step.program = nll;
+    step.learning_rate = 1e-5;
+    step.max_grad_norm = 1.0;
+    mx::clear_cache();
+    mx::reset_peak_memory();
+    double update = 1e9;
+    for (int i = 0; i < 2; i++) {
+      update =
+          std::min(update, seconds_of([&] { train_step(optimizer, step, std::nullopt, never); }));
+    }
     std::printf(
-        "rollout %d x 8, 128 + 256 tokens: %.3f s, %.0f tokens/s; mean |log p - log p| %.2e\n",
+        "%d x 8, 128 + 256 tokens: rollout %.3f s (%.0f tokens/s), update %.3f s (%.2f GB); mean "
+        "|log p - log p|: "
+        "trainer to sampler %.2e, trainer to f32 %.2e\n",
         prompts,
-        seconds,
-        tokens / seconds,
-        difference / tokens);
+        rollout,
+        tokens / rollout,
+        update,
+        mx::get_peak_memory() / 1e9,
+        apart / tokens,
+        from_f32 / tokens);
     std::fflush(stdout);
   }
 }

@@ -71,7 +71,11 @@ TokenStats frozen_head(
       auto logits = scaled_logits(after(rows(in[0], from, to), done), head_VD, o);
       auto s = token_head(logits, y, operand_of(head_VD));
       logp.push_back(s.logp);
-      u.push_back(by(1 / o.temperature, f32(head_VD.rows(y)) - f32(head_VD.back(*s.p))));
+      auto mean = f32(head_VD.back(*s.p));
+      if (s.p_scale) {
+        mean = mean * column(*s.p_scale);
+      }
+      u.push_back(by(1 / o.temperature, f32(head_VD.rows(y)) - mean));
       if (!o.entropy) {
         return {logp.back(), u.back()};
       }

@@ -9,6 +9,7 @@ namespace atelier {
 using CUgraphExec = struct CUgraphExec_st*;
 using CUfunction = struct CUfunc_st*;
 using CUkernel = struct CUkern_st*;
+using CUmemoryPool = struct CUmemPoolHandle_st*;
 
 template <class F>
 F* driver(const char* name) {
@@ -51,9 +52,16 @@ struct Driver {
   int (*exec_destroy)(CUgraphExec) = driver<int(CUgraphExec)>("cuGraphExecDestroy");
   int (*copy)(unsigned long long to, unsigned long long from, size_t bytes, CUstream) =
       driver<int(unsigned long long, unsigned long long, size_t, CUstream)>("cuMemcpyDtoDAsync_v2");
+  int (*send)(unsigned long long to, const void* from, size_t bytes, CUstream) =
+      driver<int(unsigned long long, const void*, size_t, CUstream)>("cuMemcpyHtoDAsync_v2");
+  int (*current_device)(int*) = driver<int(int*)>("cuCtxGetDevice");
+  int (*memory_pool)(CUmemoryPool*, int device) =
+      driver<int(CUmemoryPool*, int)>("cuDeviceGetDefaultMemPool");
+  int (*set_pool)(CUmemoryPool, int what, void* value) =
+      driver<int(CUmemoryPool, int, void*)>("cuMemPoolSetAttribute");
 };
 
-/** The CUDA driver's functions for graphs, looked up once. */
+/** The CUDA driver's functions for graphs and memory, looked up once. */
 const Driver& cuda();
 
 /** Throws internal, with what was asked for, where the driver's status is an error. */

@@ -1,0 +1,72 @@
+#include "kernels/gpu/reuse.h"
+
+#include "kernels/gpu/driver.h"
+
+namespace atelier {
+
+#if defined(ATELIER_DEVICE_cuda)
+namespace {
+
+thread_local int orders = 0;
+
+// MLX frees on a stream of its own, so the driver does not know who computes with what it would give back to the system
+// when the host next waits.
+void keep_in_pool(bool keep) {
+  constexpr int release_threshold = 4;
+  int device = 0;
+  CUmemoryPool pool = nullptr;
+  unsigned long long bytes = keep ? ~0ull : 0;
+  check_cuda(cuda().current_device(&device), "cuCtxGetDevice");
+  check_cuda(cuda().memory_pool(&pool, device), "cuDeviceGetDefaultMemPool");
+  check_cuda(cuda().set_pool(pool, release_threshold, &bytes), "cuMemPoolSetAttribute");
+}
+
+// Close to the limit MLX frees what it would keep, and the driver may move that elsewhere: nothing may be at work then.
+bool short_of_memory() {
+  const double held = static_cast<double>(mx::get_active_memory() + mx::get_cache_memory());
+  return held > 0.8 * static_cast<double>(mx::get_memory_limit());
+}
+
+}  // namespace
+
+ReuseInOrder::ReuseInOrder() {
+  if (mx::default_device() == mx::Device::gpu && orders++ == 0) {
+    keep_in_pool(true);
+  }
+}
+
+ReuseInOrder::~ReuseInOrder() {
+  if (mx::default_device() == mx::Device::gpu && --orders == 0) {
+    mx::synchronize();
+    keep_in_pool(false);
+  }
+}
+
+bool release_used(mx::Stream stream) {
+  if (orders == 0 || short_of_memory()) {
+    return false;
+  }
+  auto& encoder = mx::cu::get_command_encoder(stream);
+  // What the host can write into is not the stream's alone.
+  std::vector<std::shared_ptr<mx::array::Data>> used, kept;
+  for (auto& data : encoder.temporaries) {
+    const auto* buffer = static_cast<const mx::cu::CudaBuffer*>(data->buffer().ptr());
+    (buffer && buffer->device >= 0 ? used : kept).push_back(std::move(data));
+  }
+  encoder.temporaries = std::move(kept);
+  encoder.commit();
+  return true;
+}
+
+#else
+
+ReuseInOrder::ReuseInOrder() = default;
+ReuseInOrder::~ReuseInOrder() = default;
+
+bool release_used(mx::Stream) {
+  return false;
+}
+
+#endif
+
+}  // namespace atelier
