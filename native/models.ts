@@ -53,6 +53,8 @@ export interface EngineOptions {
   memoryLimitBytes?: number;
   /** Limit of MLX's buffer cache in bytes, of the process too; default: a quarter of the memory limit, on the CPU 512 MiB at most. */
   cacheLimitBytes?: number;
+  /** Kernels that are compiled at run time (CUDA) are kept there from one start to the next; default: nowhere. */
+  kernelFolder?: string;
   /** Everything runs on the kernels' plain-op twins: slower; for telling a kernel's fault from another. */
   plainOps?: boolean;
 }

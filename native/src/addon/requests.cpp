@@ -53,6 +53,9 @@ EngineOptions read_engine_options(const Fields& options) {
   if (options.has("cacheLimitBytes")) {
     result.cache_limit_bytes = options.integer("cacheLimitBytes", 0, most);
   }
+  if (options.has("kernelFolder")) {
+    result.kernel_folder = options.text("kernelFolder");
+  }
   return result;
 }
 

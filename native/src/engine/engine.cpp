@@ -1,5 +1,6 @@
 #include "engine/engine.h"
 
+#include "kernels/gpu/compile.h"
 #include "kernels/primitive.h"
 #include "models/gguf_form.h"
 #include "models/registry.h"
@@ -76,6 +77,9 @@ Engine::Engine(const EngineOptions& options)
   memory_limit_ = options.memory_limit_bytes.value_or(memory / 4 * 3);
   mx::set_memory_limit(memory_limit_);
   mx::set_cache_limit(options.cache_limit_bytes.value_or(default_cache(device_, memory_limit_)));
+  if (!options.kernel_folder.empty()) {
+    keep_gpu_kernels(options.kernel_folder);
+  }
 }
 
 // A cancelled generation leaves evaluations under way: their streams end with this thread, and what they

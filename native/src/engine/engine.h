@@ -21,6 +21,7 @@ struct EngineOptions {
   std::optional<uint64_t> memory_limit_bytes;
   std::optional<uint64_t> cache_limit_bytes;
   bool plain_ops = false;
+  std::string kernel_folder = {};
 };
 
 struct EngineStats {

@@ -10,6 +10,8 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <filesystem>
+#include <string>
 
 using namespace atelier;
 
@@ -162,5 +164,48 @@ TEST_CASE(
         apart / tokens,
         from_f32 / tokens);
     std::fflush(stdout);
+  }
+}
+
+// Twice: the first run writes the model, the second is a start.
+TEST_CASE("bench: from a folder to the first rollout and update on a GPU" * doctest::skip()) {
+  const auto dir = std::filesystem::temp_directory_path() / "atelier-bench-model";
+  if (!std::filesystem::exists(dir / "model.safetensors")) {
+    std::filesystem::create_directories(dir);
+    save_model(*qwen3_06b(), dir.string(), mx::bfloat16);
+    std::printf("the model is written: run once more\n");
+    return;
+  }
+  auto last = std::chrono::steady_clock::now();
+  auto since = [&](const char* what) {
+    const auto now = std::chrono::steady_clock::now();
+    std::printf("%s %.2f s\n", what, std::chrono::duration<double>(now - last).count());
+    std::fflush(stdout);
+    last = now;
+  };
+  auto loaded = std::make_shared<LoadedModel>(load_model(dir.string(), mx::bfloat16));
+  since("load");
+  const std::atomic<bool> never{false};
+  Optimizer optimizer(Trainable::of_adapter(loaded, adapter_of(*loaded)), OptimizerSpec{});
+  since("adapter and optimizer");
+  for (const char* what : {"first", "second"}) {
+    const Bound bound = optimizer.trainable().bind(optimizer.trainable().arguments());
+    GenerateRequest request;
+    for (int i = 0; i < 32; i++) {
+      request.prompts.emplace_back(128, 3 + i);
+    }
+    request.samples_per_prompt = 8;
+    request.max_new_tokens = 32;
+    const auto rows = generate(*loaded->model, bound.weights, bound.lora, request);
+    since((std::string(what) + " rollout of 32 x 8 x 32").c_str());
+    StepRequest step;
+    for (int r = 0; r < 256; r++) {
+      step.rows.ids.insert(step.rows.ids.end(), 161, r);
+      step.rows.lengths.push_back(161);
+    }
+    step.program = nll;
+    step.inputs = {{"loss", std::vector<float>(256 * 160, 1.0f)}};
+    train_step(optimizer, step, std::nullopt, never);
+    since((std::string(what) + " update on 256 x 160").c_str());
   }
 }

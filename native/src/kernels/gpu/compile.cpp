@@ -1,10 +1,12 @@
 #include "kernels/gpu/compile.h"
 
 #include "core/error.h"
+#include "kernels/gpu/kernel_store.h"
 #include "kernels/gpu/library.h"
 
 #include <map>
 #include <mutex>
+#include <optional>
 
 namespace atelier {
 
@@ -26,6 +28,7 @@ struct Nvrtc {
   using Size = int(Program, size_t*);
   using Text = int(Program, char*);
 
+  int (*version)(int* major, int* minor) = nvrtc<int(int*, int*)>("nvrtcVersion");
   Create* create = nvrtc<Create>("nvrtcCreateProgram");
   Compile* compile = nvrtc<Compile>("nvrtcCompileProgram");
   Size* ptx_size = nvrtc<Size>("nvrtcGetPTXSize");
@@ -50,13 +53,27 @@ const char* architecture() {
                                   : "--gpu-architecture=compute_80";
 }
 
-std::string compile(const std::string& key, const std::string& source) {
+const char* const language = "--std=c++17";
+
+const Nvrtc& api_of_nvrtc() {
   static const Nvrtc api;
+  return api;
+}
+
+std::string compiler() {
+  int major = 0, minor = 0;
+  api_of_nvrtc().version(&major, &minor);
+  return "nvrtc " + std::to_string(major) + '.' + std::to_string(minor) + ' ' + architecture() +
+         ' ' + language;
+}
+
+std::string compile(const std::string& key, const std::string& source) {
+  const Nvrtc& api = api_of_nvrtc();
   Program program = nullptr;
   if (api.create(&program, source.c_str(), "kernel.cu", 0, nullptr, nullptr) != 0) {
     throw Error(ErrorCode::internal, "NVRTC takes no program");
   }
-  const char* options[] = {architecture(), "--std=c++17"};
+  const char* options[] = {architecture(), language};
   const int status = api.compile(program, 2, options);
   const std::string result = status == 0 ? text_of(program, api.ptx_size, api.ptx)
                                          : text_of(program, api.log_size, api.log);
@@ -100,12 +117,36 @@ int gpu_processors() {
   return found;
 }
 
+namespace {
+
+std::mutex mutex;
+std::optional<KernelStore> store;
+
+std::string kept_or_compiled(const std::string& key, const std::string& source) {
+  if (!store) {
+    return compile(key, source);
+  }
+  if (auto kept = store->find(compiler(), source)) {
+    return *kept;
+  }
+  std::string made = compile(key, source);
+  store->keep(compiler(), source, made);
+  return made;
+}
+
+}  // namespace
+
+void keep_gpu_kernels(const std::string& folder) {
+  const std::lock_guard lock(mutex);
+  store.emplace(folder);
+}
+
 const std::string& compile_gpu(const std::string& key, const std::function<std::string()>& source) {
-  static std::mutex mutex;
   static std::map<std::string, std::string> made;
   const std::lock_guard lock(mutex);
   auto at = made.find(key);
-  return at != made.end() ? at->second : made.emplace(key, compile(key, source())).first->second;
+  return at != made.end() ? at->second
+                          : made.emplace(key, kept_or_compiled(key, source())).first->second;
 }
 
 #else
@@ -121,6 +162,8 @@ bool gpu_multiplies_tiles() {
 int gpu_processors() {
   return 0;
 }
+
+void keep_gpu_kernels(const std::string&) {}
 
 const std::string& compile_gpu(const std::string& key, const std::function<std::string()>&) {
   throw Error(ErrorCode::internal, key + ": a CUDA kernel in a build without CUDA");
