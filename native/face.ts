@@ -143,6 +143,7 @@ export interface ScoreResult {
   value?: Float32Array;
   /** [N] */
   score?: Float32Array;
+  seconds: number;
 }
 
 export interface LogitsRequest {

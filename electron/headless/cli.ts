@@ -8,6 +8,7 @@ import { rewardsCommand } from './commands/rewards';
 import { runCommand } from './commands/run';
 import { runsCommand } from './commands/runs';
 import { serveCommand } from './commands/serve';
+import { traceCommand } from './commands/trace';
 import { PROGRAM, type Command } from './command';
 import { endWith } from './program';
 
@@ -18,6 +19,7 @@ const commands: Record<string, Command> = {
   address: addressCommand,
   chat: chatCommand,
   export: exportCommand,
+  trace: traceCommand,
   models: modelsCommand,
   data: dataCommand,
   rewards: rewardsCommand,

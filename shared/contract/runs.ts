@@ -4,6 +4,7 @@ import { AlgorithmInfo } from './algorithms';
 import { Done, Empty, Id, Page, Problem } from './common';
 import { RewardLanguage, RewardParams, RewardStatus } from './rewards';
 import { RunConfig } from './run-config';
+import { Timeline } from './timeline';
 
 export * from './run-config';
 
@@ -79,12 +80,15 @@ export const CheckpointRow = z.object({
   step: z.number().int(),
   bytes: z.number(),
 });
+/** Where a step's time went; comes a little after the step, once that has ended as a whole. */
+export const TimelineRow = Timeline.extend({ kind: z.literal('timeline'), seq, at });
 export const StoredRow = z.discriminatedUnion('kind', [
   StepRow,
   StateRow,
   EventRow,
   EvaluationRow,
   CheckpointRow,
+  TimelineRow,
 ]);
 export type StoredRow = z.infer<typeof StoredRow>;
 
@@ -109,6 +113,7 @@ export const FollowItem = z.discriminatedUnion('kind', [
   EventRow,
   EvaluationRow,
   CheckpointRow,
+  TimelineRow,
   Progress,
   Live,
 ]);
@@ -343,6 +348,14 @@ export const runs = {
       as: ExportForm.default({ kind: 'adapter' }),
     }),
     ExportProgress,
+  ),
+  /**
+   * Writes the timelines of all steps as one JSON file of trace events, which chrome://tracing and Perfetto open. `path`
+   * under an allowed root; default: inside the run's own exports folder.
+   */
+  trace: call(
+    z.object({ id: Id, path: z.string().optional() }),
+    z.object({ path: z.string(), bytes: z.number(), steps: z.number().int() }),
   ),
   /** The configuration as the YAML that `atelier run` takes. */
   yaml: call(RunConfig, z.object({ yaml: z.string() })),

@@ -4,7 +4,13 @@ import type { Mapping } from '../../../shared/contract/datasets';
 import type { ScoredSample } from '../../../shared/contract/rewards';
 import { AtelierError, type Handlers } from '../../../shared/rpc';
 import { answerOf, first, prepareRows, promptMessages, type PromptRow } from '../datasets';
-import type { RewardRecord, ScoreRequest, StoredReward } from '../rewards';
+import type {
+  RewardRecord,
+  RewardScoring,
+  Scored as ScoredAnswer,
+  ScoreRequest,
+  StoredReward,
+} from '../rewards';
 import { requireWriter } from '../runs';
 import type { EngineHost } from '../system';
 import { LatestNumber } from './latest-number';
@@ -12,6 +18,7 @@ import type { Library } from './library';
 import { openModel } from './sources';
 
 type Scored = z.input<typeof ScoredSample>;
+type Settled = Pick<Awaited<ReturnType<RewardScoring['settle']>>, 'takes'>;
 
 /** The verbs of `rewards`; `test` samples completions with the engine, now. */
 export function rewardVerbs(library: Library, engineHost: EngineHost): Handlers<AtelierContract>['rewards'] {
@@ -28,7 +35,10 @@ export function rewardVerbs(library: Library, engineHost: EngineHost): Handlers<
       await rewards.remove(id);
       return {};
     },
-    check: (reward) => scoring.describe(reward),
+    async check(reward) {
+      const { problems, params } = await scoring.describe(reward);
+      return { problems, params };
+    },
     access: (reward) => scoring.access(reward),
     allow({ allowed, ...reward }) {
       scoring.allow(reward, allowed);
@@ -85,8 +95,11 @@ export function rewardVerbs(library: Library, engineHost: EngineHost): Handlers<
             return record(prompts[row.prompt]!, completion, Array.from(row.ids));
           }),
         );
-        const scores = await scoring.score(
-          { ...pick(reward), samples: records, seed: input.seed, step: 0 },
+        const scores = await scoreByPrompt(
+          scoring,
+          { ...reward, seed: input.seed },
+          records,
+          rows.map((row) => row.prompt),
           signal,
         );
         yield {
@@ -126,16 +139,41 @@ export function rewardVerbs(library: Library, engineHost: EngineHost): Handlers<
           tokens: null,
         };
       });
-      return scoring.score({ ...pick(await scoring.settle(input)), samples, seed: 0, step: 0 }, signal);
+      const reward = { ...(await scoring.settle(input)), seed: 0 };
+      const lines = input.samples.map(({ line }) => line);
+      return scoreByPrompt(scoring, reward, samples, lines, signal);
     },
   };
 }
 
-const pick = ({ language, code, params }: Pick<ScoreRequest, 'language' | 'code' | 'params'>) => ({
-  language,
-  code,
-  params,
-});
+/** As in training: a batch function is given the answers to one prompt. `prompts` [samples]. */
+async function scoreByPrompt(
+  scoring: RewardScoring,
+  {
+    language,
+    code,
+    params,
+    seed,
+    takes,
+  }: Pick<ScoreRequest, 'language' | 'code' | 'params' | 'seed'> & Settled,
+  samples: readonly RewardRecord[],
+  prompts: readonly number[],
+  signal: AbortSignal,
+): Promise<ScoredAnswer[]> {
+  const breaks = { count: 0 };
+  const scored: ScoredAnswer[] = [];
+  const all = samples.map((_, k) => k);
+  const parts =
+    takes === 'answer'
+      ? [all]
+      : [...new Set(prompts)].map((prompt) => all.filter((k) => prompts[k] === prompt));
+  for (const indices of parts) {
+    const request = { language, code, params, seed, step: 0, breaks, indices };
+    const some = await scoring.score({ ...request, samples: indices.map((k) => samples[k]!) }, signal);
+    indices.forEach((k, n) => (scored[k] = some[n]!));
+  }
+  return scored;
+}
 
 async function somePrompts(
   library: Library,

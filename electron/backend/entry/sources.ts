@@ -79,10 +79,11 @@ export function librarySources(library: Library): Sources {
     conversation: async (model, messages) => (await textOf(model)).conversation(messages),
     reward: (id) => rewards.get(id),
     async scorer(reward): Promise<Scorer> {
-      const { language, code, params } = await scoring.settle(reward);
+      const { language, code, params, takes } = await scoring.settle(reward);
       return {
         hash: rewardHash(code, params),
-        score: (samples, { seed, step }, signal) =>
+        takes,
+        score: (samples, { seed, step, breaks }, signal) =>
           scoring.score(
             {
               language,
@@ -90,6 +91,7 @@ export function librarySources(library: Library): Sources {
               params,
               seed: seed % 2 ** 31,
               step,
+              breaks,
               indices: samples.map((sample) => sample.index),
               samples: samples.map(({ prompt, completion, ids }) => ({
                 prompt: prompt.text,

@@ -4,8 +4,9 @@ import type { RewardLanguage, RewardParams, RewardStatus } from '../../../shared
  * What a reward function is given for each sample:
  * `export default function reward({ prompt, completion, answer, messages, row, tokens })`
  * answers with a number, a boolean (1 or 0), or null: no opinion, the sample is left out and counted.
- * With `export const batch = true` it is given an array of these and answers with an array. Its second argument are
- * its settings: the values of `export const params`.
+ * With `export const batch = true` it is given an array of these, the answers to one prompt, and answers with an array.
+ * Its second argument are its settings: the values of `export const params`. It is called as soon as an answer (for a
+ * batch: the last of its prompt) has ended, in any order: what it keeps between calls must not matter.
  */
 export interface RewardRecord {
   prompt: string;
@@ -31,7 +32,17 @@ export interface ScoreRequest {
   step: number;
   /** Place of each sample in its step; default 0, 1, 2 ... */
   indices?: readonly number[];
+  /** Of the requests that belong together, as a step's; default: of this one alone. */
+  breaks?: Breaks;
 }
+
+/** How many calls had to be killed so far: after too many the rest is given up, since each costs seconds. */
+export interface Breaks {
+  count: number;
+}
+
+/** What one request holds where answers come one by one. */
+export type Takes = 'answer' | 'group';
 
 export interface Scored {
   /** null unless the status is `ok`. Never 0 for a failure. */

@@ -1,5 +1,5 @@
 export { codeHash, rewardHash } from './code';
-export type { RewardRecord, Scored, ScoreRequest } from './contract';
+export type { Breaks, RewardRecord, Scored, ScoreRequest } from './contract';
 export { RewardStore, type StoredReward } from './reward-store';
 export { strip, type CodeMistake } from './code';
 export { IMPORTABLE } from './host/algorithm-modules';

@@ -79,13 +79,13 @@ export class RewardScorer {
   }
 
   /** Evaluates the module: what is wrong with it, before any sample. */
-  inspect(code: string): Promise<{ mistake?: Mistake; params?: string }> {
+  inspect(code: string): Promise<{ mistake?: Mistake; params?: string; batch?: boolean }> {
     return this.#queued(async () => {
       const task: Inspection = { kind: 'inspect', id: this.#nextId++, code, limit: this.#limit };
       const attempt = await this.#attempt(task);
       if (attempt.broken) return { mistake: { message: attempt.broken.message } };
-      const { mistake, params } = attempt;
-      return { ...(mistake && { mistake }), ...(params !== undefined && { params }) };
+      const { mistake, params, batch } = attempt;
+      return { batch, ...(mistake && { mistake }), ...(params !== undefined && { params }) };
     });
   }
 
@@ -124,11 +124,16 @@ export class RewardScorer {
     const code = await compileReward(request.code);
     const indices = request.indices ?? request.samples.map((_, index) => index);
     const scored: Scored[] = [];
-    let breaks = 0;
+    const breaks = request.breaks ?? { count: 0 };
     while (scored.length < request.samples.length) {
       signal?.throwIfAborted();
       const from = scored.length;
       const rest = request.samples.slice(from);
+      if (breaks.count >= maxBreaks) {
+        const error = `not tried: ${maxBreaks} calls before it had to be killed`;
+        charge(scored, rest.length, { status: 'killed', error, milliseconds: 0 });
+        break;
+      }
       const job: Job = {
         kind: 'job',
         id: this.#nextId++,
@@ -149,17 +154,13 @@ export class RewardScorer {
       }
       const { status, message } = attempt.broken;
       const left = rest.length - attempt.done.length;
-      breaks++;
+      breaks.count++;
       // Before the module was there nobody is to blame the first time: the host may have been killed from outside.
-      if (!attempt.loaded && breaks === 1) continue;
+      if (!attempt.loaded && breaks.count === 1) continue;
       // One call answers for one sample, so the one it stopped at is the culprit; a batch answers for all, and
       // a module that does not load answers for none.
       const charged = attempt.batch || !attempt.loaded ? left : 1;
       charge(scored, charged, { status, error: message, milliseconds: this.#limit });
-      if (breaks === maxBreaks) {
-        const error = `not tried: ${maxBreaks} calls before it had to be killed`;
-        charge(scored, left - charged, { status: 'killed', error, milliseconds: 0 });
-      }
     }
     return scored;
   }
@@ -218,6 +219,7 @@ export class RewardScorer {
             message.reason === 'timeout' ? message.message : `it broke its sandbox: ${message.message}`,
           );
         } else if (message.kind === 'done') {
+          attempt.batch = message.batch;
           if (message.mistake) attempt.mistake = message.mistake;
           if (message.params !== undefined) attempt.params = message.params;
           if (message.result !== undefined) attempt.result = message.result;

@@ -10,7 +10,7 @@ import { AtelierError } from '../../../shared/rpc/errors';
 import type { z } from 'zod';
 import type { AccessFile } from './access-file';
 import { codeHash, strip } from './code';
-import type { Scored, ScoreRequest } from './contract';
+import type { Scored, ScoreRequest, Takes } from './contract';
 import { declaredParams, settleParams } from './params';
 import { readJudge } from './judge/judge-file';
 import { notAllowed, type JudgeScorer } from './judge/judge-scorer';
@@ -25,6 +25,7 @@ export interface RewardCode {
 interface Description {
   problems: z.infer<typeof CodeProblem>[];
   params: RewardParam[];
+  takes: Takes;
 }
 
 /** Every kind of reward behind one door: what is wrong with it, which settings it has, what it gives. */
@@ -49,26 +50,34 @@ export class RewardScoring {
   }
 
   async #describe({ language, code }: RewardCode): Promise<Description> {
-    if (language === 'python') return { problems: await this.kinds.python.inspect(code), params: [] };
-    if (language === 'judge') return { problems: judgeProblems(code), params: [] };
+    const wrong = (problems: Description['problems']): Description => ({
+      problems,
+      params: [],
+      takes: 'answer',
+    });
+    if (language === 'python') {
+      const { mistakes, batch } = await this.kinds.python.inspect(code);
+      return { ...wrong(mistakes), takes: batch ? 'group' : 'answer' };
+    }
+    if (language === 'judge') return wrong(judgeProblems(code));
     const { javascript, mistakes } = await strip(code);
-    if (mistakes.length > 0) return { problems: mistakes, params: [] };
-    const { mistake, params } = await this.kinds.typescript.inspect(javascript);
+    if (mistakes.length > 0) return wrong(mistakes);
+    const { mistake, params, batch } = await this.kinds.typescript.inspect(javascript);
     if (mistake) {
       const { message, line = 1, column = 1 } = mistake;
-      return { problems: [{ line, column, message }], params: [] };
+      return wrong([{ line, column, message }]);
     }
     try {
-      return { problems: [], params: declaredParams(params) };
+      return { problems: [], params: declaredParams(params), takes: batch ? 'group' : 'answer' };
     } catch (error) {
       if (!(error instanceof AtelierError)) throw error;
-      return { problems: [{ line: 1, column: 1, message: error.message }], params: [] };
+      return wrong([{ line: 1, column: 1, message: error.message }]);
     }
   }
 
   /** A reward that can be used, with its settings complete. @throws AtelierError invalid_input */
-  async settle<R extends RewardCode & { params: RewardParams }>(reward: R): Promise<R> {
-    const { problems, params } = await this.describe(reward);
+  async settle<R extends RewardCode & { params: RewardParams }>(reward: R): Promise<R & { takes: Takes }> {
+    const { problems, params, takes } = await this.describe(reward);
     const [mistake] = problems;
     if (mistake) {
       throw new AtelierError(
@@ -79,7 +88,7 @@ export class RewardScoring {
     }
     const access = await this.access(reward);
     if (access.kind === 'judge' && !access.allowed) throw notAllowed(access.address!);
-    return { ...reward, params: settleParams(params, reward.params) };
+    return { ...reward, params: settleParams(params, reward.params), takes };
   }
 
   /** One result a sample, in order. Throws only where the code cannot be used at all. */

@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
-import { lstat, mkdir, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
-import { basename, dirname, isAbsolute, join, resolve } from 'node:path';
+import { mkdir, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import type { ExportForm, ExportProgress } from '../../../shared/contract/runs';
 import { AtelierError } from '../../../shared/rpc';
 import type { HostSpawn } from '../../supervise/host-spawn';
 import type { Roots } from '../places';
-import { files, isDiskFull } from '../store';
+import { files } from '../store';
 import { sequencesOf } from '../datasets';
 import type { Taught } from '../system';
 import { formOf, type ExportModule } from './export-forms';
@@ -13,6 +13,7 @@ import { refusalOf, refusalsOf } from './export-refusals';
 import { logitDifference, within, type Difference } from './logit-difference';
 import { modelCard } from './model-card';
 import { algorithmOfRun } from './about-run';
+import { refuseTaken, targetOf, writable } from './export-target';
 import type { RunEntry } from './run-entry';
 import type { RunsOptions } from './options';
 import { summarise } from './summary';
@@ -59,12 +60,7 @@ export async function* exportRun(
   });
   if (refused) throw new AtelierError('unsupported', refused.message, refused.hint, { path: 'as' });
   yield { kind: 'progress', phase: 'writing', done: 0, total: 3 };
-  const target = await targetFolder(
-    entry,
-    `step-${checkpoint.step}${form.suffix}`,
-    request.path,
-    options.roots,
-  );
+  const target = await targetOf(entry, `step-${checkpoint.step}${form.suffix}`, request.path, options.roots);
   const { heldOut } = await summarise(entry, null);
   const temporary = `${target}.tmp-${randomBytes(4).toString('hex')}`;
   try {
@@ -132,83 +128,10 @@ export async function exportForms(entry: RunEntry, options: ExportOptions) {
   return refusalsOf({ taught, compared: comparedOf(entry), model, module: options.module });
 }
 
-/** What the file system refuses, said of the folder that was asked for. */
-async function writable<T>(target: string, write: () => Promise<T>): Promise<T> {
-  try {
-    return await write();
-  } catch (error) {
-    if (isDiskFull(error)) {
-      const text = (error as Error).message;
-      throw new AtelierError('disk_full', `The disk of ${target} is full: ${text}.`, 'Free some space.');
-    }
-    if ((error as NodeJS.ErrnoException).syscall === undefined) throw error;
-    throw new AtelierError(
-      'io',
-      `${target} cannot be written: ${(error as Error).message}.`,
-      'Choose another folder.',
-      { path: 'path' },
-    );
-  }
-}
-
 function complaint(live: Difference, base: Difference, compared: Compared): string {
   if (base.logit === 0) return 'It computes exactly what the base model does: it has learnt nothing.';
   const more = compared === 'logits' ? ` (mean divergence ${live.kl.toPrecision(2)} nats)` : '';
   return `Reloaded, its ${compared} differ from the trained model's by up to ${live.logit}${more}. Do not use this folder.`;
-}
-
-/** A folder that does not exist yet; a chosen one must lie where its host allows it. */
-async function targetFolder(
-  entry: RunEntry,
-  wanted: string,
-  path: string | undefined,
-  roots: Pick<Roots, 'resolve'>,
-): Promise<string> {
-  if (path === undefined) {
-    const parent = join(entry.folder, 'exports');
-    await writable(parent, () => mkdir(parent, { recursive: true }));
-    const taken = new Set(await readdir(parent));
-    for (let n = 1; ; n++) {
-      const name = n === 1 ? wanted : `${wanted}-${n}`;
-      if (!taken.has(name)) return join(parent, name);
-    }
-  }
-  if (!isAbsolute(path))
-    throw new AtelierError('invalid_input', 'The folder must be a full path.', undefined, { path: 'path' });
-  const chosen = resolve(path);
-  // a separator of another system must not hide in a name
-  if (/[\\\0]/.test(basename(chosen))) {
-    throw new AtelierError(
-      'invalid_input',
-      'The name of the folder may not contain a backslash.',
-      undefined,
-      {
-        path: 'path',
-      },
-    );
-  }
-  const parent = await roots.resolve(dirname(chosen));
-  if (!(await stat(parent)).isDirectory()) {
-    throw new AtelierError('invalid_input', `${parent} is not a folder.`, 'Choose a place inside a folder.', {
-      path: 'path',
-    });
-  }
-  const target = join(parent, basename(chosen));
-  await refuseTaken(target);
-  return target;
-}
-
-/** A link that leads nowhere takes its name as well. */
-async function refuseTaken(target: string): Promise<void> {
-  const there = await lstat(target).catch(() => null);
-  if (!there) return;
-  const kind = there.isSymbolicLink() ? 'a link' : there.isDirectory() ? 'a folder' : 'a file';
-  throw new AtelierError(
-    'conflict',
-    `${target} exists already: it is ${kind}.`,
-    'Choose another name: an export never replaces anything.',
-    { path: 'path' },
-  );
 }
 
 /**

@@ -91,7 +91,11 @@ it.each(['qwen3', 'qwen2'])(
     const { role, release } = await openRewardModel(chosen, from);
     expect(role).toMatchObject({ name: 'model', weight: 0.5 });
     const endless = [...messages[0]!.slice(0, -1), { role: 'assistant', content: '85 '.repeat(300) }];
-    const all = await role.scorer.score([...messages, endless].map(sample), { seed: 0, step: 1 }, signal);
+    const all = await role.scorer.score(
+      [...messages, endless].map(sample),
+      { seed: 0, step: 1, breaks: { count: 0 } },
+      signal,
+    );
     scores.forEach((score, k) => expect(all[k]!.reward).toBeCloseTo(score, 4));
     expect(all.at(-1)).toMatchObject({
       reward: null,

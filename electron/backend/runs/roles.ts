@@ -116,6 +116,7 @@ export async function openRewardModel(
         hash: createHash('sha256')
           .update(JSON.stringify([chosen, model.hash, model.templateHash]))
           .digest('hex'),
+        takes: 'all',
         score: (samples, _key, signal) => scoreConversations(samples, model, job, weights, from, signal),
       },
     },

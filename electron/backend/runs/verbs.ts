@@ -6,6 +6,7 @@ import { exportForms, exportRun, type ExportOptions } from './export';
 import { followRun } from './follow';
 import type { Runs } from './runs';
 import { details, summarise } from './summary';
+import { writeTrace } from './trace';
 
 /** The verbs of `runs`. */
 export function runVerbs(runs: Runs, options: ExportOptions): Handlers<AtelierContract>['runs'] {
@@ -56,6 +57,7 @@ export function runVerbs(runs: Runs, options: ExportOptions): Handlers<AtelierCo
         .map(({ step, bytes, at, reward }) => ({ step, bytes, at, reward })),
     exportForms: ({ id }) => exportForms(runs.get(id), options),
     export: (request, { signal }) => exportRun(runs.get(request.id), request, options, signal),
+    trace: ({ id, path }) => writeTrace(runs.get(id), path, options.roots),
     yaml: (config) => ({ yaml: stringify(config) }),
   };
 }

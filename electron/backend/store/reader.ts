@@ -1,7 +1,16 @@
 import type { Component, Rollout, RolloutSort, RunStatus, StoredRow } from '../../../shared/contract/runs';
+import type { Timeline } from '../../../shared/contract/timeline';
 import type { z } from 'zod';
 import type { Connection } from './database';
-import { metricsFromText, rowsAfterSql, toStoredRow, type RawRow } from './rows';
+import {
+  metricsFromText,
+  rowsAfterSql,
+  TIMELINES,
+  toStoredRow,
+  toTimeline,
+  type RawRow,
+  type RawTimeline,
+} from './rows';
 
 export interface RolloutQuery {
   step?: number | undefined;
@@ -33,14 +42,16 @@ const sortColumns = {
 export class StoreReader {
   /** Older stores that are only read have no such column. */
   readonly #components: string;
+  /** Of the store: one that is only read is not brought to the newest. */
+  readonly #version: number;
 
   constructor(protected readonly db: Connection) {
-    const version = db.pragma('user_version', { simple: true }) as number;
-    this.#components = version >= 2 ? 'r.components' : 'NULL';
+    this.#version = db.pragma('user_version', { simple: true }) as number;
+    this.#components = this.#version >= 2 ? 'r.components' : 'NULL';
   }
 
   rowsAfter(after: number, limit = 500): StoredRow[] {
-    return (this.db.prepare(rowsAfterSql).all({ after, limit }) as RawRow[]).map(toStoredRow);
+    return (this.db.prepare(rowsAfterSql(this.#version)).all({ after, limit }) as RawRow[]).map(toStoredRow);
   }
 
   status(): { status: RunStatus; message?: string; at: number } | null {
@@ -77,6 +88,13 @@ export class StoreReader {
       metrics: string;
     }[];
     return rows.map(({ step, metrics }) => ({ step, metrics: metricsFromText(metrics) }));
+  }
+
+  /** By step; none of runs of earlier versions. */
+  timelines(): Timeline[] {
+    if (this.#version < TIMELINES) return [];
+    const sql = 'SELECT step, began, length, spans FROM timelines ORDER BY step';
+    return (this.db.prepare(sql).all() as RawTimeline[]).map(toTimeline);
   }
 
   stepMetrics(step: number): Record<string, number> | null {

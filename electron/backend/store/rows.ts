@@ -1,4 +1,5 @@
 import type { StoredRow } from '../../../shared/contract/runs';
+import type { Span, Timeline } from '../../../shared/contract/timeline';
 
 type Metrics = Record<string, number>;
 
@@ -16,7 +17,26 @@ export function metricsFromText(text: string): Metrics {
   return metrics as Metrics;
 }
 
-/** A row of the five tables' union, with its kind. Columns that a kind lacks are null. */
+/** A timeline's row without its place and time. */
+export interface RawTimeline {
+  step: number;
+  began: number;
+  length: number;
+  spans: string;
+}
+
+export const spansToText = (spans: readonly Span[]): string =>
+  JSON.stringify(spans.map(({ lane, phase, start, end, busy }) => [lane, phase, start, end, busy]));
+
+export function toTimeline({ spans, ...rest }: RawTimeline): Timeline {
+  const rows = JSON.parse(spans) as [Span['lane'], Span['phase'], number, number, number][];
+  return {
+    ...rest,
+    spans: rows.map(([lane, phase, start, end, busy]) => ({ lane, phase, start, end, busy })),
+  };
+}
+
+/** A row of the six tables' union, with its kind. Columns that a kind lacks are null. */
 export interface RawRow {
   kind: StoredRow['kind'];
   seq: number;
@@ -29,19 +49,46 @@ export interface RawRow {
   code: string | null;
   hint: string | null;
   bytes: number | null;
+  began: number | null;
+  length: number | null;
+  spans: string | null;
 }
 
-/** All kinds in one order; parameters: after (5 times), limit. */
-export const rowsAfterSql = `
-  SELECT 'step' kind, seq, at, step, metrics, NULL status, NULL message, NULL level, NULL code, NULL hint, NULL bytes
-    FROM steps WHERE seq > :after
-  UNION ALL SELECT 'state', seq, at, NULL, NULL, status, message, NULL, NULL, NULL, NULL FROM states WHERE seq > :after
-  UNION ALL SELECT 'event', seq, at, step, NULL, NULL, message, level, code, hint, NULL FROM events WHERE seq > :after
-  UNION ALL SELECT 'evaluation', seq, at, step, metrics, NULL, NULL, NULL, NULL, NULL, NULL
-    FROM evaluations WHERE seq > :after
-  UNION ALL SELECT 'checkpoint', seq, at, step, NULL, NULL, NULL, NULL, NULL, NULL, bytes
-    FROM checkpoints WHERE seq > :after
-  ORDER BY seq LIMIT :limit`;
+const NOTHING = {
+  step: 'NULL',
+  metrics: 'NULL',
+  status: 'NULL',
+  message: 'NULL',
+  level: 'NULL',
+  code: 'NULL',
+  hint: 'NULL',
+  bytes: 'NULL',
+  began: 'NULL',
+  length: 'NULL',
+  spans: 'NULL',
+};
+
+function part(kind: StoredRow['kind'], table: string, columns: (keyof typeof NOTHING)[]): string {
+  const given = { ...NOTHING, ...Object.fromEntries(columns.map((name) => [name, name])) };
+  const list = Object.entries(given).map(([name, column]) => `${column} AS ${name}`);
+  return `SELECT '${kind}' AS kind, seq, at, ${list.join(', ')} FROM ${table} WHERE seq > :after`;
+}
+
+/** All kinds of a store's version in one order; parameters: after, limit. */
+export function rowsAfterSql(version: number): string {
+  const parts = [
+    part('step', 'steps', ['step', 'metrics']),
+    part('state', 'states', ['status', 'message']),
+    part('event', 'events', ['step', 'message', 'level', 'code', 'hint']),
+    part('evaluation', 'evaluations', ['step', 'metrics']),
+    part('checkpoint', 'checkpoints', ['step', 'bytes']),
+    ...(version >= TIMELINES ? [part('timeline', 'timelines', ['step', 'began', 'length', 'spans'])] : []),
+  ];
+  return `${parts.join(' UNION ALL ')} ORDER BY seq LIMIT :limit`;
+}
+
+/** The first version of a store that has timelines. */
+export const TIMELINES = 3;
 
 export function toStoredRow(raw: RawRow): StoredRow {
   const { seq, at } = raw;
@@ -70,5 +117,14 @@ export function toStoredRow(raw: RawRow): StoredRow {
       };
     case 'checkpoint':
       return { kind: 'checkpoint', seq, at, step: raw.step!, bytes: raw.bytes! };
+    case 'timeline':
+      return { kind: 'timeline', seq, at, ...toTimeline(picked(raw)) };
   }
 }
+
+const picked = ({ step, began, length, spans }: RawRow): RawTimeline => ({
+  step: step!,
+  began: began!,
+  length: length!,
+  spans: spans!,
+});

@@ -1,9 +1,10 @@
 import { join } from 'node:path';
 import type { RewardStatus } from '../../../shared/contract/rewards';
 import type { Component, RunStatus } from '../../../shared/contract/runs';
+import type { Timeline } from '../../../shared/contract/timeline';
 import { checkStore, connect, migrate, type Connection } from './database';
 import { StoreReader } from './reader';
-import { metricsToText } from './rows';
+import { metricsToText, spansToText } from './rows';
 
 export const STORE_FILE = 'run.sqlite';
 
@@ -73,7 +74,7 @@ export class RunStore extends StoreReader {
     }
     super(fast);
     this.#durable = connect(file, 'full');
-    const tables = ['steps', 'states', 'events', 'evaluations', 'checkpoints'];
+    const tables = ['steps', 'states', 'events', 'evaluations', 'checkpoints', 'timelines'];
     const newest = tables.map((table) => `SELECT max(seq) AS seq FROM ${table}`).join(' UNION ALL ');
     this.#seq = (fast.prepare(`SELECT max(seq) FROM (${newest})`).pluck().get() as number | null) ?? 0;
   }
@@ -109,6 +110,19 @@ export class RunStore extends StoreReader {
         .prepare('INSERT INTO steps VALUES (?, ?, ?, ?)')
         .run(++this.#seq, Date.now(), finished.step, metricsToText(finished.metrics));
       for (const event of finished.events) this.#insertEvent(event);
+    });
+  }
+
+  /** Where steps' time went, once they have ended as a whole. One that came before is replaced. */
+  addTimelines(timelines: readonly Timeline[]): void {
+    if (timelines.length === 0) return;
+    this.#commit(this.db, () => {
+      for (const { step, began, length, spans } of timelines) {
+        this.db.prepare('DELETE FROM timelines WHERE step = ?').run(step);
+        this.db
+          .prepare('INSERT INTO timelines VALUES (?, ?, ?, ?, ?, ?)')
+          .run(++this.#seq, Date.now(), step, began, length, spansToText(spans));
+      }
     });
   }
 
@@ -206,7 +220,7 @@ export class RunStore extends StoreReader {
   /** Forgets what lies beyond a checkpoint; those steps come again. `seq` goes on: it is never used twice. */
   rewindTo(step: number): void {
     this.#commit(this.#durable, () => {
-      for (const table of ['steps', 'groups', 'rollouts', 'evaluations', 'events']) {
+      for (const table of ['steps', 'groups', 'rollouts', 'evaluations', 'events', 'timelines']) {
         this.#durable.prepare(`DELETE FROM ${table} WHERE step > ?`).run(step);
       }
     });

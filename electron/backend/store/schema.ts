@@ -1,6 +1,6 @@
 /**
  * The tables of a run's store, one entry a version; version n is reached by running entries 0..n-1. Entries
- * never change once released. `steps`, `states`, `events`, `evaluations` and `checkpoints` share one `seq`.
+ * never change once released. `steps`, `states`, `events`, `evaluations`, `checkpoints` and `timelines` share one `seq`.
  */
 export const migrations: readonly string[] = [
   `
@@ -42,4 +42,12 @@ export const migrations: readonly string[] = [
   `,
   // JSON of a sum's parts; NULL where there is one reward, of weight 1
   `ALTER TABLE rollouts ADD COLUMN components TEXT;`,
+  // spans as JSON: [[lane, phase, start, end, busy], ...], microseconds
+  `
+  CREATE TABLE timelines (
+    seq INTEGER PRIMARY KEY, at REAL NOT NULL, step INTEGER NOT NULL, began REAL NOT NULL, length INTEGER NOT NULL,
+    spans TEXT NOT NULL
+  ) STRICT;
+  CREATE UNIQUE INDEX timelines_by_step ON timelines (step);
+  `,
 ];

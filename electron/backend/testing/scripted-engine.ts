@@ -165,6 +165,7 @@ export function scriptedEngine(options: ScriptedOptions = {}): ScriptedEngine {
       const targets = request.rows.lengths.reduce((sum, n) => sum + n - 1, 0);
       const skill = weights(request.adapter)[0]!;
       return {
+        seconds: 0.001,
         logp: new Float32Array(targets).fill(-1 / (1 + Math.exp(skill))),
         ...(request.value && { value: new Float32Array(targets).fill(weights(request.adapter)[1]!) }),
       };

@@ -3,7 +3,7 @@ import type { Judgement } from '../../../shared/algorithms';
 import type { NewRollout } from '../store';
 import type { PromptRow } from '../datasets';
 import type { Score, TrainJob } from './job';
-import { rewardHash } from './score-answers';
+import { rewardHash } from './reward-sum';
 import type { SampledRow } from './train-row';
 
 /** A sampled and rewarded answer. */

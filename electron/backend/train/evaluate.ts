@@ -1,14 +1,14 @@
 import type { Needs } from '../../../shared/algorithms';
 import { heldOutRows } from './held-out-rows';
-import type { TrainJob } from './job';
 import type { Policy } from './policy';
 import type { ProgressMeter } from './progress';
 import { draw } from './random';
-import { scoreAnswers } from './score-answers';
+import { sampleAnswers } from './sample-answers';
+import type { TimedJob } from './timeline';
 
 /** Held-out measures of the policy. The same prompts and random keys before and after: only the policy differs. */
 export async function evaluate(
-  job: TrainJob,
+  job: TimedJob,
   needs: Needs,
   policy: Policy,
   step: number,
@@ -19,33 +19,23 @@ export async function evaluate(
   if (data.kind !== 'rollouts') return heldOutRows(job, needs, policy, step, meter, signal);
   const total = 2 * data.heldOut.length;
   const measure = async (temperature: number, done: number) => {
-    const { rows } = await job.engine.generate(
+    const { scores } = await sampleAnswers(
+      job,
       {
-        ...policy.weights,
-        prompts: data.heldOut.map((prompt) => prompt.ids),
+        weights: policy.weights,
+        prompts: data.heldOut,
         samplesPerPrompt: 1,
         maxNewTokens: needs.maxNewTokens ?? 512,
         temperature,
-        stopIds: job.text.stopIds,
         seed: draw(job.config.seed, 'heldOut', 0),
+        firstIndex: 0,
+        key: { seed: draw(job.config.seed, 'reward', 0), step: 0 },
       },
-      { signal, onProgress: ({ finished }) => meter.phase('evaluate', step, done + finished, total) },
-    );
-    signal.throwIfAborted();
-    const samples = await Promise.all(
-      rows.map(async (row, index) => ({
-        prompt: data.heldOut[row.prompt]!,
-        completion: await job.text.decode(row.ids),
-        ids: row.ids,
-        index,
-      })),
-    );
-    const scores = await scoreAnswers(
-      job.rewards,
-      samples,
-      rows.map((row) => row.prompt),
-      { seed: draw(job.config.seed, 'reward', 0), step: 0 },
-      signal,
+      {
+        signal,
+        onSampled: (count) => meter.phase('evaluate', step, done + count, total),
+        onScored: () => undefined,
+      },
     );
     const rewards = scores.flatMap((score) => (score.reward === null ? [] : [score.reward]));
     return {

@@ -1,15 +1,17 @@
 import type { Judgement, Needs } from '../../../shared/algorithms';
 import type { NewGroup } from '../store';
 import { answerMetrics, describeFailure, failed, stored, type Answer } from './answers';
+import type { TrainRow } from './batch';
 import type { Gathered } from './gathered';
 import type { PromptRow, RowList } from '../datasets';
-import type { Sample, TrainJob, Weights } from './job';
+import type { TrainJob, Weights } from './job';
 import type { ProgressMeter } from './progress';
 import type { Plan } from './plan';
 import type { Policy } from './policy';
 import { draw } from './random';
-import { scoreAnswers } from './score-answers';
+import { sampleAnswers } from './sample-answers';
 import { addLogps, referenceOf, scoreRows, valueRows } from './score-rows';
+import type { TimedJob } from './timeline';
 import { firstTarget, onAnswer, sampledTrainRow, wholeRow } from './train-row';
 
 interface Round {
@@ -20,7 +22,7 @@ interface Round {
 
 /** Samples answers to a step's prompts, rewards and compares them. */
 export async function gatherRollouts(
-  job: TrainJob,
+  job: TimedJob,
   plan: Plan,
   policy: Policy,
   step: number,
@@ -40,7 +42,7 @@ export async function gatherRollouts(
     rounds.push(await sampleRound(job, needs, policy.weights, { step, round }, prompts, meter, signal));
     answers = rounds.flatMap((r) => r.answers);
     others = await otherRoles(job, needs, policy, answers, signal);
-    judgement = await judge(job, answers, others);
+    judgement = await job.clock.during('rows', () => judge(job, answers, others));
     if (!needs.resample || contrasts(answers, judgement).size >= needs.prompts) break;
   }
   const sampled = answers;
@@ -50,27 +52,10 @@ export async function gatherRollouts(
     const those = <X>(values: X[] | undefined) => values?.filter((_, k) => kept.has(answers[k]!.group));
     others = { refLogp: those(others.refLogp), value: those(others.value) };
     answers = answers.filter(({ group }) => kept.has(group));
-    judgement = await judge(job, answers, others);
+    judgement = await job.clock.during('rows', () => judge(job, answers, others));
   }
 
-  const kept = answers.flatMap((answer, k) => {
-    const use = judgement.use[k]!;
-    if (use === 'drop') return [];
-    const { group } = answer;
-    const row = sampledTrainRow(answer, {
-      group,
-      use,
-      learns: judgement.learns[k]!,
-      advantage: judgement.advantage[k]!,
-    });
-    for (const [name, values] of [
-      ['refLogp', others.refLogp],
-      ['oldValue', others.value],
-      ['returns', judgement.returns],
-    ] as const)
-      if (values) row.values[name] = onAnswer(answer, values[k]!);
-    return [row];
-  });
+  const kept = await job.clock.during('rows', () => trainRows(answers, judgement, others));
   await addLogps(job, plan.program, needs, policy, kept, signal);
   const sum = (of: (round: Round) => number) => rounds.reduce((total, round) => total + of(round), 0);
   return {
@@ -98,9 +83,31 @@ export async function gatherRollouts(
   };
 }
 
+/** The answers that are learnt from, or counted, as the trainer takes them. */
+function trainRows(answers: Answer[], judgement: Judgement, others: OtherRoles): TrainRow[] {
+  return answers.flatMap((answer, k) => {
+    const use = judgement.use[k]!;
+    if (use === 'drop') return [];
+    const { group } = answer;
+    const row = sampledTrainRow(answer, {
+      group,
+      use,
+      learns: judgement.learns[k]!,
+      advantage: judgement.advantage[k]!,
+    });
+    for (const [name, values] of [
+      ['refLogp', others.refLogp],
+      ['oldValue', others.value],
+      ['returns', judgement.returns],
+    ] as const)
+      if (values) row.values[name] = onAnswer(answer, values[k]!);
+    return [row];
+  });
+}
+
 /** One round of answers with their rewards; groups are numbered on from round to round. */
 async function sampleRound(
-  job: TrainJob,
+  job: TimedJob,
   needs: Needs,
   weights: Weights,
   { step, round }: { step: number; round: number },
@@ -110,36 +117,24 @@ async function sampleRound(
 ): Promise<Round> {
   const total = prompts.length * needs.groupSize;
   meter.phase('rollout', step, 0, total);
-  const { rows, tokens, seconds } = await job.engine.generate(
+  const { rows, completions, scores, tokens, seconds } = await sampleAnswers(
+    job,
     {
-      ...weights,
-      prompts: prompts.map((prompt) => prompt.ids),
+      weights,
+      prompts,
       samplesPerPrompt: needs.groupSize,
       maxNewTokens: needs.maxNewTokens ?? 512,
       temperature: needs.temperature ?? 1,
-      stopIds: job.text.stopIds,
       seed: draw(job.config.seed, 'rollout', step, round),
+      firstIndex: round * needs.prompts * needs.groupSize,
+      key: { seed: draw(job.config.seed, 'reward', step), step },
     },
-    { signal, onProgress: ({ finished }) => meter.phase('rollout', step, finished, total) },
+    {
+      signal,
+      onSampled: (count) => meter.phase('rollout', step, count, total),
+      onScored: (count) => meter.phase('reward', step, count, total),
+    },
   );
-  signal.throwIfAborted();
-  const completions = await Promise.all(rows.map((row) => job.text.decode(row.ids)));
-
-  meter.phase('reward', step, 0, total);
-  const scores = await scoreAnswers(
-    job.rewards,
-    rows.map((row, k): Sample => ({
-      prompt: prompts[row.prompt]!,
-      completion: completions[k]!,
-      ids: row.ids,
-      index: round * needs.prompts * needs.groupSize + k,
-    })),
-    rows.map((row) => row.prompt),
-    { seed: draw(job.config.seed, 'reward', step), step },
-    signal,
-  );
-  signal.throwIfAborted();
-  meter.phase('reward', step, total, total);
   return {
     tokens,
     seconds,

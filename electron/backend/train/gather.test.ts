@@ -10,6 +10,7 @@ import { planOf } from './plan';
 import { openPolicy } from './policy';
 import { ProgressMeter } from './progress';
 import { jobs, rewarded } from './testing';
+import { timed } from './timeline';
 
 const make = jobs();
 
@@ -29,7 +30,7 @@ function tellingEngine() {
       for (let t = 1; t < length; t++) logp.push(sign * request.rows.ids[offset + t]!);
       offset += length;
     }
-    return Promise.resolve({ logp: Float32Array.from(logp) });
+    return Promise.resolve({ seconds: 0, logp: Float32Array.from(logp) });
   };
   return { engine, scored };
 }
@@ -37,11 +38,12 @@ function tellingEngine() {
 const policyOf = async (run: TrainJob) => openPolicy(run, run.algorithm.needs(run.params));
 
 const rollouts = async (run: TrainJob, step = 1) =>
-  gatherRollouts(run, await planOf(run), await policyOf(run), step, meter, forever);
+  gatherRollouts(timed(run), await planOf(run), await policyOf(run), step, meter, forever);
 
 /** Every other prompt has answers of different worth. */
 const halfAlive: Scorer = {
   hash: 'half',
+  takes: 'answer',
   score: (samples) =>
     Promise.resolve(
       samples.map(({ prompt, index }) => ({
@@ -84,6 +86,7 @@ describe('dynamic sampling', () => {
     const all: number[] = [];
     const half: Scorer = {
       hash: 'half',
+      takes: 'answer',
       score: async (samples, key, signal) => {
         const scores = (await halfAlive.score(samples, key, signal)).map((score, k) =>
           samples[k]!.prompt.line % 4 === 1
@@ -114,6 +117,7 @@ describe('dynamic sampling', () => {
   it('ends after its rounds, filled up with groups without contrast', async () => {
     const equal: Scorer = {
       hash: 'equal',
+      takes: 'answer',
       score: (samples) => Promise.resolve(samples.map(() => ({ reward: 1, status: 'ok', milliseconds: 0 }))),
     };
     const { groups, metrics } = await rollouts(

@@ -17,5 +17,5 @@ export { train, type Outcome } from './loop';
 export { probe, type Rates } from './probe';
 export type { ProbeRequest } from './probe-request';
 export { covers } from './probe-sampling';
-export { isPlain } from './score-answers';
+export { isPlain } from './reward-sum';
 export { extraForwards, scoreOfRows } from './score-rows';

@@ -28,11 +28,24 @@ export interface Score {
   components?: Component[];
 }
 
+/** What belongs to all the calls of a step. */
+export interface ScoringKey {
+  seed: number;
+  step: number;
+  /** Calls that had to be killed so far. */
+  breaks: { count: number };
+}
+
 export interface Scorer {
   /** sha-256 of the code. */
   hash: string;
+  /**
+   * What one call holds: any answer, the answers to one prompt in their order, or all of them. `all`: what is computed by
+   * the engine, which has to wait for the last one anyway.
+   */
+  takes: 'answer' | 'group' | 'all';
   /** One score a sample, in order. Failures are statuses, never exceptions. */
-  score(samples: Sample[], key: { seed: number; step: number }, signal: AbortSignal): Promise<Score[]>;
+  score(samples: Sample[], key: ScoringKey, signal: AbortSignal): Promise<Score[]>;
 }
 
 /** An algorithm as the loop takes it: one of one's own answers from its sandbox. */

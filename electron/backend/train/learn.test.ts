@@ -5,6 +5,7 @@ import type { TrainRow } from './batch';
 import type { TrainJob } from './job';
 import { learn } from './learn';
 import { ProgressMeter } from './progress';
+import { timed } from './timeline';
 
 const row = (group: number, completion: number): TrainRow => ({
   ids: new Int32Array(completion + 1),
@@ -39,6 +40,6 @@ it('divides by the tokens of the updates that are made, where groups were left o
   const meter = new ProgressMeter(10, () => undefined);
   const { policy } = grpo.losses(params);
   const trained = { program: policy, optimizer: 1 as OptimizerId, learningRate: 1 };
-  await learn(job, grpo.needs(params), trained, 1, 10, rows, meter);
+  await learn(timed(job), grpo.needs(params), trained, 1, 10, rows, meter);
   expect(requests.map(({ inputs }) => inputs['meanStepTokens']![0])).toEqual([6, 6]);
 });

@@ -4,6 +4,7 @@ import { learningRateFactor } from '../../../shared/schedules';
 import type { LossProgram } from '../../../shared/program';
 import { buildBatch, lossTokens, splitByGroup, type TrainRow } from './batch';
 import type { TrainJob } from './job';
+import type { TimedJob } from './timeline';
 import type { ProgressMeter } from './progress';
 import { draw } from './random';
 
@@ -35,7 +36,7 @@ export const nothingLearnt = (rows: readonly TrainRow[]): Learnt => ({
 
 /** A step's updates. Not interruptible: half a step cannot be taken back. */
 export async function learn(
-  job: TrainJob,
+  job: TimedJob,
   needs: Needs,
   { program, optimizer, learningRate: rate }: Trained,
   step: number,
@@ -62,9 +63,12 @@ export async function learn(
     for (const [k, part] of parts.entries()) {
       meter.phase('train', step, pass * parts.length + k, needs.passes * parts.length);
       learningRate = rate * learningRateFactor(plan, (step - 1) * perStep + pass * needs.minibatches + k);
+      const start = performance.now();
+      const batch = buildBatch(part, program, tokens / parts.length, params);
+      job.clock.note('backend', 'rows', start);
       const result = await job.engine.step({
         optimizer,
-        ...buildBatch(part, program, tokens / parts.length, params),
+        ...batch,
         program: text,
         ...(job.teacher && { teacher: job.teacher }),
         temperature: needs.temperature ?? 1,

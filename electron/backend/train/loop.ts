@@ -24,6 +24,7 @@ import {
 } from './policy';
 import { ProgressMeter } from './progress';
 import { withRoom } from './room';
+import { timed, type TimedJob } from './timeline';
 
 export type Outcome = 'completed' | 'stopped' | 'closed';
 
@@ -37,7 +38,7 @@ const MOVING_UPDATES = 3;
  * failure's, which it throws.
  */
 export async function train(job: TrainJob): Promise<Outcome> {
-  const training = await Training.open(job);
+  const training = await Training.open(timed(job));
   try {
     return await training.run();
   } finally {
@@ -56,7 +57,7 @@ class Training {
   #moves = 0;
 
   private constructor(
-    private readonly job: TrainJob,
+    private readonly job: TimedJob,
     private readonly plan: Plan,
     readonly policy: Policy,
     held: number | null,
@@ -72,7 +73,7 @@ class Training {
     this.#saved = policy.step;
   }
 
-  static async open(job: TrainJob): Promise<Training> {
+  static async open(job: TimedJob): Promise<Training> {
     const { store } = job;
     const before = store.lastStep();
     const held = store.heldStep();
@@ -113,6 +114,7 @@ class Training {
   async #work(): Promise<Outcome> {
     const { job, plan, policy } = this;
     await this.#write();
+    if (policy.step === 0 && job.store.evaluations().length === 0) job.clock.begin(0);
     // said now, not after an hour's work
     if (policy.step === 0) await this.#withRoom(() => checkCheckpointRoom(job, policy));
     await this.#heldOut(0);
@@ -120,7 +122,9 @@ class Training {
     await this.#checkpoint();
     await this.#heldOut(plan.steps);
     this.#meter.phase('finishing', plan.steps, 0, 1);
-    await proveSaved(job, policy);
+    await job.clock.during('proof', () => proveSaved(job, policy));
+    job.clock.end(plan.steps);
+    await this.#write();
     job.store.setStatus('completed');
     return 'completed';
   }
@@ -128,6 +132,8 @@ class Training {
   /** What is wanted instead of running; null: to run on. */
   async #obey(): Promise<Outcome | null> {
     const { job, policy } = this;
+    // what is waited for from here on is no step's
+    job.clock.end(policy.step);
     if (job.control.wish === 'close') return 'closed';
     if (job.control.wish === 'stop') {
       job.store.setStatus('stopping');
@@ -162,8 +168,10 @@ class Training {
     const { job, plan } = this;
     const earlier = job.store.evaluations();
     if (job.data.heldOut.length === 0 || earlier.some((e) => e.step === step)) return;
-    const metrics = await interruptible(job.control, (signal) =>
-      evaluate(job, plan.needs, this.policy, step, this.#meter, signal),
+    const metrics = await job.clock.evaluating(() =>
+      interruptible(job.control, (signal) =>
+        evaluate(job, plan.needs, this.policy, step, this.#meter, signal),
+      ),
     );
     await this.#withRoom(() => job.store.addEvaluation(step, metrics));
     const before = earlier.find((e) => e.step === 0);
@@ -174,6 +182,7 @@ class Training {
   async #step(step: number): Promise<void> {
     const { job, policy } = this;
     const start = performance.now();
+    job.clock.begin(step);
     await job.engine.resetPeak();
     const gathered = await interruptible(job.control, (signal) => this.#gather(step, signal));
     const rewards = this.#health.rewards(step, gathered);
@@ -299,11 +308,18 @@ class Training {
 
   /** A step that was learnt is kept until its row is written, whatever is wanted meanwhile. */
   async #write(): Promise<void> {
-    await this.#withRoom(() => {
-      if (this.#unwritten) this.job.store.addStep(this.#unwritten.row);
-    });
-    const stop = this.#unwritten?.stop;
-    this.#unwritten = null;
+    const { store, clock } = this.job;
+    const { ended } = clock;
+    const learnt = this.#unwritten;
+    const write = () =>
+      this.#withRoom(() => {
+        if (learnt && learnt === this.#unwritten) store.addStep(learnt.row);
+        this.#unwritten = null;
+        store.addTimelines(ended);
+      });
+    await (learnt ? clock.during('store', write) : write());
+    clock.taken(ended.length);
+    const stop = learnt?.stop;
     if (stop) {
       const { code, message, hint } = stop.event;
       throw new AtelierError('invalid_data', message, hint, { event: code });
@@ -315,7 +331,9 @@ class Training {
     await this.#write();
     if (policy.step <= this.#saved) return;
     this.#meter.phase('checkpoint', policy.step, 0, 1);
-    await this.#withRoom(() => saveCheckpoint(job, policy, this.#reward));
+    await job.clock.during('checkpoint', () =>
+      this.#withRoom(() => saveCheckpoint(job, policy, this.#reward)),
+    );
     this.#saved = policy.step;
     this.#meter.phase('checkpoint', policy.step, 1, 1);
   }

@@ -30,7 +30,7 @@ export async function scoreSome(
   );
   const score = async () => {
     const start = performance.now();
-    await rewardModel.score(samples, { seed: 0, step: 0 }, signal);
+    await rewardModel.score(samples, { seed: 0, step: 0, breaks: { count: 0 } }, signal);
     return (performance.now() - start) / 1000;
   };
   const { result: cold, bytes } = await withPeak(engine, score);

@@ -28,6 +28,7 @@ export function sums(count: number, from = 0): PromptRow[] {
 /** 1 for the right sum, the common case of a reward. */
 export const exactSum: Scorer = {
   hash: 'exact',
+  takes: 'answer',
   score: (samples) =>
     Promise.resolve(
       samples.map(({ prompt, completion }) => ({

@@ -79,6 +79,7 @@ describe('a full disk', () => {
 function failing(share: number, broken: (step: number) => boolean = () => true): Scorer {
   return {
     ...exactSum,
+    takes: 'all',
     async score(samples: Sample[], key, signal): Promise<Score[]> {
       const scores = await exactSum.score(samples, key, signal);
       const count = key.step > 0 && broken(key.step) ? share * samples.length : 0;

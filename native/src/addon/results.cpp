@@ -186,10 +186,11 @@ Napi::Value to_js(Napi::Env env, const Generated& generated) {
   return o;
 }
 
-Napi::Value to_js(Napi::Env env, const Scores& scores) {
+Napi::Value to_js(Napi::Env env, const Scored& scored) {
   auto o = Napi::Object::New(env);
+  o.Set("seconds", scored.seconds);
   o.Set("logp", typed_array(env, std::vector<float>()));
-  for (const auto& [name, values] : scores) {
+  for (const auto& [name, values] : scored.scores) {
     o.Set(name, typed_array(env, values));
   }
   return o;

@@ -27,7 +27,7 @@ Napi::Value to_js(Napi::Env env, const ModelInfo& info);
 Napi::Value to_js(Napi::Env env, const AdapterInfo& info);
 Napi::Value to_js(Napi::Env env, const std::vector<AdapterNorm>& norms);
 Napi::Value to_js(Napi::Env env, const Generated& generated);
-Napi::Value to_js(Napi::Env env, const Scores& scores);
+Napi::Value to_js(Napi::Env env, const Scored& scored);
 Napi::Value to_js(Napi::Env env, const Stepped& stepped);
 Napi::Value to_js(Napi::Env env, const ProgramValue& value);
 Napi::Value to_js(Napi::Env env, const std::vector<float>& values);

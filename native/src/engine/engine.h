@@ -75,6 +75,11 @@ struct Generated {
   uint64_t held_bytes = 0;
 };
 
+struct Scored {
+  Scores scores;
+  double seconds = 0;
+};
+
 struct Stepped {
   StepResult result;
   double seconds = 0;
@@ -135,7 +140,7 @@ class Engine {
       GenerateRequest request,
       const OnProgress& on_progress,
       const std::atomic<bool>& cancelled);
-  Scores score(
+  Scored score(
       int model,
       std::optional<int> adapter,
       const Rows& rows,

@@ -113,16 +113,19 @@ Generated Engine::generate(
   return result;
 }
 
-Scores Engine::score(
+Scored Engine::score(
     int model,
     std::optional<int> adapter,
     const Rows& rows,
     const ScoreOptions& options,
     const std::atomic<bool>& cancelled) {
+  Clock clock;
   auto bound = bind(model, adapter);
   const auto& m = *models_.get(model)->model;
   rows.check("rows", m.config().vocabulary, m.config().context);
-  return atelier::score(m, bound, rows, options, std::nullopt, cancelled);
+  Scored result{atelier::score(m, bound, rows, options, std::nullopt, cancelled)};
+  result.seconds = clock.seconds();
+  return result;
 }
 
 std::vector<float>

@@ -65,6 +65,15 @@ export const samples: Samples = {
         { kind: 'event', seq: 7, at, step: 1, level: 'warning', code: 'zero_variance', message: 'half' },
         { kind: 'evaluation', seq: 8, at, step: 0, metrics: { 'held_out/sampled': 0.36 } },
         { kind: 'checkpoint', seq: 9, at, step: 1, bytes: 99 },
+        {
+          kind: 'timeline',
+          seq: 10,
+          at,
+          step: 1,
+          began: at - 0.25,
+          length: 1_500_000,
+          spans: [{ lane: 'engine', phase: 'rollout', start: 120, end: 900_000, busy: 899_000 }],
+        },
         { kind: 'live' },
         {
           kind: 'progress',
@@ -111,6 +120,10 @@ export const samples: Samples = {
         { kind: 'adapter', refused: null },
         { kind: 'gguf', refused: { message: 'No.', hint: 'Merge.' } },
       ],
+    },
+    trace: {
+      input: { id: summary.id, path: '/tmp/trace.json' },
+      output: { path: '/tmp/trace.json', bytes: 900, steps: 3 },
     },
     export: {
       input: { id: summary.id, as: { kind: 'gguf', type: 'q8_0' } },

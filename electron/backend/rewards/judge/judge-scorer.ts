@@ -1,10 +1,12 @@
 import { z } from 'zod';
 import { AtelierError } from '../../../../shared/rpc';
 import type { RewardRecord, Scored, ScoreRequest } from '../contract';
+import { Gate } from './gate';
 import { asksFor, fill, readJudge, scoreIn, type Judge } from './judge-file';
 
 const LARGEST_ANSWER = 4 << 20;
 const LONGEST_WAIT_MS = 60_000;
+const KEPT_GATES = 16;
 
 const Completion = z.object({
   choices: z.array(z.object({ message: z.object({ content: z.string().nullish() }) })).min(1),
@@ -20,6 +22,9 @@ export interface JudgeOptions {
 
 /** Asks a language model behind an OpenAI-compatible address for a score of each answer. */
 export class JudgeScorer {
+  /** By judge: its requests at once are bounded, in however many calls its answers come. */
+  readonly #gates = new Map<string, Gate>();
+
   constructor(private readonly options: JudgeOptions) {}
 
   /** @throws AtelierError where the file is none, or its address is not allowed */
@@ -29,17 +34,25 @@ export class JudgeScorer {
   ): Promise<Scored[]> {
     const judge = readJudge(code);
     if (!this.options.allowed(judge.address)) throw notAllowed(judge.address);
-    const scored: Scored[] = Array.from({ length: samples.length });
-    let next = 0;
-    const work = async () => {
-      while (next < samples.length) {
-        const at = next++;
-        signal?.throwIfAborted();
-        scored[at] = await this.#judge(judge, samples[at]!, signal);
-      }
-    };
-    await Promise.all(Array.from({ length: judge.settings.concurrency }, work));
-    return scored;
+    const gate = this.#gate(code, judge.settings.concurrency);
+    return Promise.all(
+      samples.map((sample) =>
+        gate.pass(() => {
+          signal?.throwIfAborted();
+          return this.#judge(judge, sample, signal);
+        }),
+      ),
+    );
+  }
+
+  #gate(code: string, width: number): Gate {
+    const known = this.#gates.get(code);
+    if (known) return known;
+    const idle = [...this.#gates].find(([, gate]) => gate.idle);
+    if (this.#gates.size >= KEPT_GATES && idle) this.#gates.delete(idle[0]);
+    const gate = new Gate(width);
+    this.#gates.set(code, gate);
+    return gate;
   }
 
   async #judge(judge: Judge, sample: RewardRecord, signal?: AbortSignal): Promise<Scored> {

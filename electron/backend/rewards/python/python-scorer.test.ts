@@ -119,7 +119,9 @@ describe.runIf(confined)('a confined reward in Python', () => {
       /ModuleNotFound/,
     ],
   ])('a mistake in %s has its line', async (_, code, line, message) => {
-    const [mistake] = await scorer.inspect(code);
+    const {
+      mistakes: [mistake],
+    } = await scorer.inspect(code);
     expect(mistake).toMatchObject({ line, message: expect.stringMatching(message) });
   });
 });

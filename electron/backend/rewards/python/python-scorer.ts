@@ -67,9 +67,10 @@ export class PythonScorer {
   }
 
   /** What is wrong with the code; loading it runs it. @throws AtelierError where it must not run */
-  async inspect(code: string): Promise<CodeMistake[]> {
+  async inspect(code: string): Promise<{ mistakes: CodeMistake[]; batch: boolean }> {
     const found = await this.#queued(() => this.#load(code));
-    return 'process' in found ? [] : [found];
+    if ('process' in found) return { mistakes: [], batch: found.batch };
+    return { mistakes: [found], batch: false };
   }
 
   /** One result a sample, in order. */
@@ -130,25 +131,28 @@ export class PythonScorer {
     const { code, samples } = request;
     const indices = request.indices ?? samples.map((_, index) => index);
     const scored: Scored[] = [];
-    for (let breaks = 0; scored.length < samples.length;) {
-      const found = await this.#load(code);
+    const breaks = request.breaks ?? { count: 0 };
+    while (scored.length < samples.length) {
       if (signal?.aborted) throw cancelled();
       const from = scored.length;
       const left = samples.length - from;
+      if (breaks.count >= MAX_BREAKS) {
+        const error = `not tried: ${MAX_BREAKS} calls before it had to be killed`;
+        charge(scored, left, { status: 'killed', error, milliseconds: 0 });
+        break;
+      }
+      const found = await this.#load(code);
+      if (signal?.aborted) throw cancelled();
       if (!('process' in found)) {
         charge(scored, left, { status: 'error', error: words(found), milliseconds: 0 });
         break;
       }
       const broken = await this.#attempt(found, request, from, indices, scored, signal);
       if (!broken) break;
-      breaks++;
+      breaks.count++;
       // one call answers for one sample; a batch function's answers for all
       const rest = samples.length - scored.length;
       charge(scored, found.batch ? rest : Math.min(1, rest), { ...broken, milliseconds: this.#limit });
-      if (breaks === MAX_BREAKS) {
-        const error = `not tried: ${MAX_BREAKS} calls before it had to be killed`;
-        charge(scored, samples.length - scored.length, { status: 'killed', error, milliseconds: 0 });
-      }
     }
     return scored;
   }

@@ -1,8 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Component } from '../../../shared/contract/runs';
-import type { Sample, Score, Scorer, WeightedScorer } from './job';
-
-type Key = Parameters<Scorer['score']>[1];
+import type { Score, WeightedScorer } from './job';
 
 /** One reward of weight 1: the sum is the reward itself. */
 export const isPlain = (rewards: readonly Pick<WeightedScorer, 'weight'>[]): boolean =>
@@ -15,17 +13,17 @@ export function rewardHash(rewards: readonly WeightedScorer[]): string {
   return createHash('sha256').update(parts.join('\n')).digest('hex');
 }
 
-/** Scores answers with each reward and adds up. `groups` [samples]: a number that answers to one prompt share. */
-export async function scoreAnswers(
-  rewards: readonly WeightedScorer[],
-  samples: Sample[],
+/**
+ * What the rewards make of each answer together. `scored` [rewards][samples]; `groups` [samples]: a number that answers
+ * to one prompt share.
+ */
+export function addUp(
+  rewards: readonly Pick<WeightedScorer, 'name' | 'weight'>[],
+  scored: readonly Score[][],
   groups: readonly number[],
-  key: Key,
-  signal: AbortSignal,
-): Promise<Score[]> {
-  const scored = await Promise.all(rewards.map(({ scorer }) => scorer.score(samples, key, signal)));
+): Score[] {
   if (isPlain(rewards)) return scored[0]!;
-  const components = samples.map((_, k) =>
+  const components = groups.map((_, k) =>
     rewards.map(({ name, weight }, r): Component => {
       const { reward, status, error } = scored[r]![k]!;
       return { name, weight, reward, status, ...(error === undefined ? {} : { error }) };
