@@ -5,8 +5,9 @@ import type { RewardLanguage, RewardParams, RewardStatus } from '../../../shared
  * `export default function reward({ prompt, completion, answer, messages, row, tokens })`
  * answers with a number, a boolean (1 or 0), or null: no opinion, the sample is left out and counted.
  * With `export const batch = true` it is given an array of these, the answers to one prompt, and answers with an array.
- * Its second argument are its settings: the values of `export const params`. It is called as soon as an answer (for a
- * batch: the last of its prompt) has ended, in any order: what it keeps between calls must not matter.
+ * Its second argument are its settings: the values of `export const params`. A prompt's answers are scored together, in
+ * their order, as soon as the last of them has ended; in Python, one by one as they end. Prompts come in any order:
+ * what a reward keeps from one to the next must not matter. JavaScript begins anew with each prompt.
  */
 export interface RewardRecord {
   prompt: string;

@@ -79,13 +79,13 @@ export class RewardScorer {
   }
 
   /** Evaluates the module: what is wrong with it, before any sample. */
-  inspect(code: string): Promise<{ mistake?: Mistake; params?: string; batch?: boolean }> {
+  inspect(code: string): Promise<{ mistake?: Mistake; params?: string }> {
     return this.#queued(async () => {
       const task: Inspection = { kind: 'inspect', id: this.#nextId++, code, limit: this.#limit };
       const attempt = await this.#attempt(task);
       if (attempt.broken) return { mistake: { message: attempt.broken.message } };
-      const { mistake, params, batch } = attempt;
-      return { batch, ...(mistake && { mistake }), ...(params !== undefined && { params }) };
+      const { mistake, params } = attempt;
+      return { ...(mistake && { mistake }), ...(params !== undefined && { params }) };
     });
   }
 
@@ -219,7 +219,6 @@ export class RewardScorer {
             message.reason === 'timeout' ? message.message : `it broke its sandbox: ${message.message}`,
           );
         } else if (message.kind === 'done') {
-          attempt.batch = message.batch;
           if (message.mistake) attempt.mistake = message.mistake;
           if (message.params !== undefined) attempt.params = message.params;
           if (message.result !== undefined) attempt.result = message.result;

@@ -62,13 +62,14 @@ export class RewardScoring {
     if (language === 'judge') return wrong(judgeProblems(code));
     const { javascript, mistakes } = await strip(code);
     if (mistakes.length > 0) return wrong(mistakes);
-    const { mistake, params, batch } = await this.kinds.typescript.inspect(javascript);
+    const { mistake, params } = await this.kinds.typescript.inspect(javascript);
     if (mistake) {
       const { message, line = 1, column = 1 } = mistake;
       return wrong([{ line, column, message }]);
     }
     try {
-      return { problems: [], params: declaredParams(params), takes: batch ? 'group' : 'answer' };
+      // the sandbox is new for each call, which costs more than most rewards: a prompt's answers share one
+      return { problems: [], params: declaredParams(params), takes: 'group' };
     } catch (error) {
       if (!(error instanceof AtelierError)) throw error;
       return wrong([{ line: 1, column: 1, message: error.message }]);

@@ -1,5 +1,6 @@
 import type { StepRequest } from '../../../native/face';
 import type { LossProgram, ProgramInput } from '../../../shared/program';
+import { endToEnd } from './end-to-end';
 
 /** A token sequence as the trainer sees it. `[T]` arrays have one entry a target: the row's tokens 1..n-1. */
 export interface TrainRow {
@@ -50,10 +51,7 @@ export function buildBatch(
   }
   const numbers = new Map([...new Set(rows.map((row) => row.group))].map((group, k) => [group, k]));
   return {
-    rows: {
-      ids: Int32Array.from(rows.flatMap((row) => Array.from(row.ids))),
-      lengths: Int32Array.from(rows.map((row) => row.ids.length)),
-    },
+    rows: endToEnd(rows.map((row) => row.ids)),
     groups: Int32Array.from(rows.map((row) => numbers.get(row.group)!)),
     ...(rows.some((row) => row.use === 'skip')
       ? { skip: Uint8Array.from(rows.map((row) => (row.use === 'skip' ? 1 : 0))) }

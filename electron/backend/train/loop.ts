@@ -184,7 +184,9 @@ class Training {
     const start = performance.now();
     job.clock.begin(step);
     await job.engine.resetPeak();
-    const gathered = await interruptible(job.control, (signal) => this.#gather(step, signal));
+    const gathered = await this.#writeDuring((stop) =>
+      interruptible(job.control, (signal) => this.#gather(step, AbortSignal.any([signal, stop]))),
+    );
     const rewards = this.#health.rewards(step, gathered);
     const pause = rewards.find(({ act }) => act === 'pause');
     if (pause) return this.#holdBack(step, gathered, rewards, pause);
@@ -210,7 +212,8 @@ class Training {
       },
       stop: findings.find(({ act }) => act === 'stop'),
     };
-    await this.#write();
+    // else it is written while the engine works on the next step
+    if (this.#unwritten.stop) await this.#write();
     this.#reward = metrics['reward/mean'] ?? null;
     this.#meter.stepTook(
       seconds,
@@ -304,6 +307,22 @@ class Training {
       refused,
       still: due ? await this.policy.subject.still() : null,
     });
+  }
+
+  /** Writes the step before while the engine already works for this one: `gather` asks it before it waits for anything. */
+  async #writeDuring<T>(gather: (stop: AbortSignal) => Promise<T>): Promise<T> {
+    const stop = new AbortController();
+    const gathering = gather(stop.signal);
+    // looked at below, once the row is written
+    gathering.catch(() => undefined);
+    try {
+      await this.#write();
+    } catch (error) {
+      stop.abort();
+      await gathering.catch(() => undefined);
+      throw error;
+    }
+    return gathering;
   }
 
   /** A step that was learnt is kept until its row is written, whatever is wanted meanwhile. */

@@ -2,6 +2,7 @@ import type { ScoreRequest } from '../../../native/face';
 import type { Needs } from '../../../shared/algorithms';
 import type { LossProgram } from '../../../shared/program';
 import type { TrainRow } from './batch';
+import { endToEnd } from './end-to-end';
 import type { TrainJob, Weights } from './job';
 import type { Policy } from './policy';
 
@@ -51,10 +52,7 @@ const score = (
   engine.score(
     {
       ...weights,
-      rows: {
-        ids: Int32Array.from(rows.flatMap((ids) => Array.from(ids))),
-        lengths: Int32Array.from(rows, ({ length }) => length),
-      },
+      rows: endToEnd(rows),
       microTokens,
       ...what,
     },
