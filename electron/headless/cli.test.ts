@@ -250,6 +250,19 @@ describe('atelier', () => {
     >;
     expect(adapter).toMatchObject({ r: 16, lora_alpha: 32, peft_version: '0.21.2', task_type: 'CAUSAL_LM' });
     expect(adapter['base_model_name_or_path']).not.toMatch(/^[/\\]|^[A-Z]:/);
+    const trace = join(home, 'trace.json');
+    expect(await atelier('trace', id!, '--out', trace)).toMatchObject({
+      code: 0,
+      out: expect.stringMatching(/trace\.json\n {2}4 timelines, \d+ bytes/),
+    });
+    const { traceEvents } = JSON.parse(readFileSync(trace, 'utf8')) as { traceEvents: { name: string }[] };
+    expect(traceEvents.map(({ name }) => name)).toEqual(
+      expect.arrayContaining(['step 3', 'rollout', 'reward', 'update', 'evaluate', 'checkpoint']),
+    );
+    expect(await atelier('trace', id!, '--out', trace)).toMatchObject({
+      code: 1,
+      error: expect.stringContaining('exists already'),
+    });
     const said = await atelier('chat', '--run', id!, '--prompt', 'What is 47 + 38?', '--temperature', '0');
     expect(said.out).toContain('answer:');
     expect(said.code).toBe(0);

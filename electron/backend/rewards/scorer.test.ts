@@ -214,6 +214,14 @@ describe('the sandbox', () => {
   });
 });
 
+test('after too many calls that had to be killed, whichever requests they were of, the rest is not tried', async () => {
+  const request = { code: 'export default () => 1;', samples: records(2), seed: 1, step: 2 };
+  const given = await scorer.score({ ...request, breaks: { count: 8 } });
+  expect(statuses(given)).toEqual(['killed', 'killed']);
+  expect(given[0]).toMatchObject({ reward: null, error: expect.stringContaining('not tried') });
+  expect(rewards(await scorer.score({ ...request, breaks: { count: 7 } }))).toEqual([1, 1]);
+});
+
 test('a batch of 64 two-kilobyte completions takes a fraction of a step', async () => {
   const samples = Array.from({ length: 64 }, (_, index) =>
     record(`answer ${index} `.repeat(150), { prompt: 'x'.repeat(60), answer: String(index) }),

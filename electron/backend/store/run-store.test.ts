@@ -5,6 +5,7 @@ import Database from 'better-sqlite3';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { connect, migrate } from './database';
 import { migrations } from './schema';
+import type { Timeline } from '../../../shared/contract/timeline';
 import { RunStore, STORE_FILE, type FinishedStep } from './run-store';
 
 let folder: string;
@@ -66,6 +67,34 @@ describe('rows', () => {
     expect(rows[1]).toMatchObject({ metrics: { 'policy/kl': NaN, 'policy/ratio': Infinity } });
     expect(store.rowsAfter(4, 2).map((row) => row.seq)).toEqual([5, 6]);
     expect(store.status()).toMatchObject({ status: 'paused', message: 'by you' });
+  });
+
+  it("tell a step's timeline as it was, and once more where it comes again", () => {
+    const timeline = {
+      step: 1,
+      began: 1_790_000_000_000.25,
+      length: 900,
+      spans: [
+        { lane: 'engine', phase: 'rollout', start: 0, end: 500, busy: 480 },
+        { lane: 'rewards', phase: 'reward', start: 100, end: 700, busy: 600 },
+      ],
+    } satisfies Timeline;
+    store.addStep(step(1));
+    store.addTimelines([timeline]);
+    expect(store.rowsAfter(1)).toEqual([{ kind: 'timeline', seq: 2, at: expect.any(Number), ...timeline }]);
+    store.addTimelines([
+      { ...timeline, length: 1000 },
+      { ...timeline, step: 2 },
+    ]);
+    expect(store.timelines().map(({ step, length }) => [step, length])).toEqual([
+      [1, 1000],
+      [2, 900],
+    ]);
+    expect(store.rowsAfter(0).map(({ seq }) => seq)).toEqual([1, 3, 4]);
+    store.rewindTo(1);
+    expect(store.timelines()).toHaveLength(1);
+    store.addTimelines([]);
+    expect(store.rowsAfter(4)).toEqual([]);
   });
 
   it('never use a seq twice, also after a rewind and a new start', () => {
@@ -177,14 +206,25 @@ describe('the file', () => {
     const old = mkdtempSync(join(tmpdir(), 'atelier-store-'));
     const raw = new Database(join(old, STORE_FILE));
     raw.exec(migrations[0]!);
-    raw.exec(`INSERT INTO groups VALUES (1, 0, 1, 'p', NULL);
+    raw.exec(`INSERT INTO steps VALUES (1, 0, 1, '{}');
+      INSERT INTO groups VALUES (1, 0, 1, 'p', NULL);
       INSERT INTO rollouts VALUES (1, 1, 0, 0, 'c', 1, 'ok', NULL, 0, 'h', 0, 1, 'stop', -1, NULL, NULL)`);
     raw.pragma('user_version = 1');
     raw.close();
     const reader = RunStore.read(old);
     const query = { sort: 'order', descending: false, offset: 0, limit: 9 } as const;
     expect(reader.rollouts(query).rollouts).toMatchObject([{ reward: 1, components: [] }]);
+    expect(reader.rowsAfter(0)).toMatchObject([{ kind: 'step', step: 1 }]);
+    expect(reader.timelines()).toEqual([]);
     reader.close();
+    // a run that goes on gets what it lacks, and keeps what it has
+    const writer = RunStore.open(old);
+    writer.addTimelines([{ step: 2, began: 1, length: 1, spans: [] }]);
+    expect(writer.rowsAfter(0).map(({ kind, seq }) => [kind, seq])).toEqual([
+      ['step', 1],
+      ['timeline', 2],
+    ]);
+    writer.close();
     rmSync(old, { recursive: true });
   });
 

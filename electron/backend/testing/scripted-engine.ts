@@ -46,6 +46,10 @@ export const scriptedText = {
 export interface ScriptedOptions {
   /** Awaited before each generation: a test holds a run there. */
   beforeGenerate?: (call: number) => Promise<void> | void;
+  /** In which order answers end; default: as they are asked. */
+  order?: (answers: number) => number[];
+  /** Awaited in each generation, once the first of its answers has ended. */
+  duringGenerate?: (call: number) => Promise<void> | void;
   beforeStep?: (call: number) => Promise<void> | void;
   /** Calls of `step` (from 0) that report a gradient that is not finite. */
   nonFiniteSteps?: number[];
@@ -158,7 +162,16 @@ export function scriptedEngine(options: ScriptedOptions = {}): ScriptedEngine {
         }),
       );
       const tokens = rows.reduce((sum, row) => sum + row.ids.length, 0);
-      hooks?.onProgress?.({ row: new Int32Array(), id: new Int32Array(), finished: rows.length });
+      const order = options.order?.(rows.length) ?? rows.map((_, k) => k);
+      for (const [finished, k] of order.entries()) {
+        if (finished === 1) await options.duringGenerate?.(call);
+        if (hooks?.signal?.aborted) {
+          for (const left of order.slice(finished)) rows[left] = { ...rows[left]!, finish: 'cancelled' };
+          break;
+        }
+        const { ids } = rows[k]!;
+        hooks?.onProgress?.({ row: new Int32Array(ids.length).fill(k), id: ids, finished: finished + 1 });
+      }
       return { rows, seconds: 0.01, tokens, heldBytes: 0 };
     },
     async score(request) {

@@ -24,16 +24,21 @@ export class StepClock {
 
   /** A step begins. The one before it ends, where it stands right before; else its work was thrown away. */
   begin(step: number): void {
-    this.end(step - 1);
-    this.#now = { step, from: performance.now(), spans: { engine: [], rewards: [], backend: [] } };
+    const from = performance.now();
+    this.#end(step - 1, from);
+    this.#now = { step, from, spans: { engine: [], rewards: [], backend: [] } };
   }
 
   /** What was begun ends here. It counts where it is this step, and something was done. */
   end(step: number): void {
+    this.#end(step, performance.now());
+  }
+
+  #end(step: number, at: number): void {
     const now = this.#now;
     this.#now = null;
     if (now?.step !== step || LANES.every((lane) => now.spans[lane].length === 0)) return;
-    const length = micro(performance.now() - now.from);
+    const length = micro(at - now.from);
     const spans = LANES.flatMap((lane) =>
       now.spans[lane].map(({ phase, start, end, busy }): Span => {
         const [from, to] = [micro(start), Math.min(length, micro(end))];
@@ -99,9 +104,13 @@ export class StepClock {
 
   /** The same engine; its work is noted. */
   watch<E extends Engine>(engine: E): E {
-    const timed = async <R>(phase: TimelinePhase, work: Promise<R>, seconds?: (result: R) => number) => {
+    const timed = async <R>(
+      phase: TimelinePhase,
+      work: () => Promise<R>,
+      seconds?: (result: R) => number,
+    ) => {
       const start = performance.now();
-      const result = await work;
+      const result = await work();
       this.note('engine', phase, start, seconds?.(result));
       return result;
     };
@@ -109,12 +118,12 @@ export class StepClock {
     const own = (result: { seconds: number }) => result.seconds;
     return {
       ...engine,
-      generate: (request, hooks) => timed(inside('rollout'), engine.generate(request, hooks), own),
-      score: (request, hooks) => timed(inside('logprobs'), engine.score(request, hooks), own),
-      step: (request, hooks) => timed('update', engine.step(request, hooks), own),
-      saveAdapter: (...args) => timed('save', engine.saveAdapter(...args)),
-      saveModel: (...args) => timed('save', engine.saveModel(...args)),
-      saveOptimizer: (...args) => timed('save', engine.saveOptimizer(...args)),
+      generate: (request, hooks) => timed(inside('rollout'), () => engine.generate(request, hooks), own),
+      score: (request, hooks) => timed(inside('logprobs'), () => engine.score(request, hooks), own),
+      step: (request, hooks) => timed('update', () => engine.step(request, hooks), own),
+      saveAdapter: (...args) => timed('save', () => engine.saveAdapter(...args)),
+      saveModel: (...args) => timed('save', () => engine.saveModel(...args)),
+      saveOptimizer: (...args) => timed('save', () => engine.saveOptimizer(...args)),
     };
   }
 }
