@@ -93,6 +93,27 @@ test('the steps end where the run does', async ({ page, fixtures }) => {
   await expect(page.getByText('Step 80', { exact: true })).toBeVisible();
 });
 
+test('where the time of the steps went is read step by step without a pointer', async ({
+  page,
+  fixtures,
+}) => {
+  await page.goto((await fixtures('full')).address('/runs/learn-to-carry?tab=time'));
+  const heading = page.getByRole('heading', { level: 2 }).first();
+  await expect(heading).toHaveText('Step 80');
+  await page.getByRole('group', { name: /^Share of the time of steps 1 to 80/ }).focus();
+  await page.keyboard.press('ArrowLeft');
+  await expect(heading).toHaveText('Step 79');
+  expect(page.url()).toContain('step=79');
+  await page.keyboard.press('ArrowRight');
+  await page.keyboard.press('ArrowRight');
+  await expect(heading).toHaveText('Step 80');
+  await page.getByRole('radio', { name: 'Charts' }).focus();
+  await page.keyboard.press('ArrowRight');
+  const spans = page.getByRole('table', { name: 'Spans of the step' });
+  await expect(spans.getByRole('row', { name: /^Engine Sampling .* ms/ })).toBeVisible();
+  await expect(page.getByRole('table', { name: 'Time by step' }).getByRole('row')).toHaveCount(51);
+});
+
 test('a run is renamed in its header', async ({ page, fixtures }) => {
   await page.goto((await fixtures('full')).address('/runs/support-sft'));
   const heading = page.getByRole('heading', { level: 1 });

@@ -98,6 +98,22 @@ test('the main job: from a model to an exported adapter, with the real engine', 
     await expect(page.getByText(`Rows never trained on, before and after ${STEPS} steps`)).toBeVisible();
   });
 
+  await test.step('where the time of its steps went', async () => {
+    // of no step in particular
+    await page.goto(new URL(`/runs/${run.id}`, page.url()).href);
+    await run.openTab('Timeline');
+    await expect(page.getByRole('heading', { name: `Step ${STEPS}` })).toBeVisible();
+    const lanes = /Engine: Sampling .*Update .*Rewards: Rewards .*Backend: .*Checkpoint/;
+    await expect(page.getByRole('img', { name: lanes })).toBeVisible();
+    await page.getByRole('button', { name: 'Step before' }).click();
+    await expect(page.getByRole('heading', { name: `Step ${STEPS - 1}` })).toBeVisible();
+    await page.getByRole('button', { name: 'Export trace' }).click();
+    const shown = await page.locator('code', { hasText: 'trace.json' }).innerText();
+    const trace = await readFile(shown.replace(/^~/, process.env['HOME'] ?? ''), 'utf8');
+    expect((JSON.parse(trace) as { traceEvents: unknown[] }).traceEvents.length).toBeGreaterThan(4 * STEPS);
+    await run.openTab('Overview');
+  });
+
   await test.step('chat with base and adapter side by side', async () => {
     await page.getByRole('link', { name: 'Chat' }).last().click();
     await page.getByRole('button', { name: 'Sampling' }).click();

@@ -1,6 +1,6 @@
 import { expect, type Locator, type Page } from '@playwright/test';
 
-type Tab = 'Overview' | 'Rollouts' | 'Events' | 'Checkpoints' | 'Configuration';
+type Tab = 'Overview' | 'Rollouts' | 'Timeline' | 'Events' | 'Checkpoints' | 'Configuration';
 
 export class RunPage {
   constructor(private readonly page: Page) {}

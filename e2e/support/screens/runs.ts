@@ -138,6 +138,52 @@ export const runScreens: readonly ScreenCase[] = [
     shows: { full: 'The first group comes soon' },
   },
   {
+    name: 'run timeline',
+    path: '/runs/learn-to-carry?tab=time&step=60',
+    shows: { full: 'Idle: waits for rewards' },
+    act: async (page) => {
+      await expect(
+        page.getByRole('img', { name: /Engine: Sampling .*Update .*Rewards: Rewards .*Checkpoint/ }),
+      ).toBeVisible();
+      await page.getByRole('button', { name: 'Export trace' }).click();
+      await expect(page.getByText('Trace written')).toBeVisible();
+    },
+  },
+  {
+    name: 'run timeline, as a table',
+    path: '/runs/learn-to-carry?tab=time&view=table',
+    shows: { full: 'Preparing rows' },
+  },
+  {
+    name: 'run timeline, of many steps',
+    path: '/runs/many-steps?tab=time',
+    shows: { full: 'Over the steps' },
+  },
+  {
+    name: 'run timeline, before the first step',
+    path: '/runs/one-step?tab=time&step=0',
+    shows: { full: 'Before step 1' },
+    act: async (page) => {
+      await page.getByRole('button', { name: 'Export trace' }).click();
+      await expect(page.getByText('No trace was written.')).toBeVisible();
+    },
+  },
+  {
+    name: 'run timeline of an older run',
+    path: '/runs/old-run?tab=time',
+    shows: { full: 'before timelines were kept' },
+  },
+  {
+    name: 'run timeline, none yet',
+    path: '/runs/queued-run?tab=time',
+    shows: { full: 'The first timeline comes' },
+  },
+  {
+    name: 'run timeline of a step that is gone',
+    path: '/runs/learn-to-carry?tab=time&step=999',
+    shows: { full: 'Show the newest step' },
+  },
+  {
     name: 'run events',
     path: '/runs/learn-to-carry?tab=log',
     shows: { full: 'Harder rows would teach more.' },

@@ -8,6 +8,9 @@ import {
 } from '../../../shared/contract/timeline';
 import type { TrainJob } from './job';
 
+/** Spans of a lane after which those of one phase join, whatever lies between. */
+const MOST = 8;
+
 interface Building {
   step: number;
   /** On the clock of `performance.now`. */
@@ -84,7 +87,8 @@ export class StepClock {
 
   /**
    * Work that began at `start` (of `performance.now`) and has ended now. It joins what its lane did last, where that
-   * was the same: a step has a handful of spans. `seconds`: of the engine's own clock.
+   * was the same with little between, or where there are many already: a step has a handful of spans. `seconds`: of the
+   * engine's own clock.
    */
   note(lane: Lane, phase: TimelinePhase, start: number, seconds?: number): void {
     const now = this.#now;
@@ -95,11 +99,10 @@ export class StepClock {
     const from = Math.max(0, last?.end ?? 0, start - now.from);
     const end = Math.max(from, performance.now() - now.from);
     const busy = Math.min(end - from, seconds === undefined ? Infinity : seconds * 1000);
-    if (last?.phase !== phase) spans.push({ phase, start: from, end, busy });
-    else {
+    if (last?.phase === phase && (from - last.end <= Math.max(1, last.busy / 4) || spans.length >= MOST)) {
       last.end = end;
       last.busy += busy;
-    }
+    } else spans.push({ phase, start: from, end, busy });
   }
 
   /** The same engine; its work is noted. */

@@ -103,7 +103,7 @@ const run = createRoute({
   path: '/runs/$id',
   validateSearch: z.object({
     tab: z
-      .enum(['overview', 'rollouts', 'log', 'checkpoints', 'config'])
+      .enum(['overview', 'rollouts', 'time', 'log', 'checkpoints', 'config'])
       .default('overview')
       .catch('overview'),
     view: z.enum(['charts', 'table']).default('charts').catch('charts'),

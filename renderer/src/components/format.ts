@@ -95,6 +95,21 @@ export function formatMilliseconds(value: number | null | undefined): string {
       : `${(value / 1000).toFixed(1)} s`;
 }
 
+/** 0.04 ms, 3.1 ms, 185 ms, 2.04 s, 3 min 05 s. */
+export function formatMicroseconds(value: number): string {
+  if (value === 0) return '0 ms';
+  if (value < 1000) return `${(value / 1000).toFixed(2)} ms`;
+  if (value < 1_000_000) return formatMilliseconds(value / 1000);
+  return value < 10_000_000 ? `${(value / 1_000_000).toFixed(2)} s` : formatDuration(value / 1_000_000);
+}
+
+/** A round time on an axis of so many microseconds. */
+export function microsecondTick(value: number, length: number): string {
+  if (value === 0) return '0';
+  const [size, unit] = length < 1_000_000 ? [1000, 'ms'] : [1_000_000, 's'];
+  return `${formatRound(value / size)} ${unit}`;
+}
+
 /** "just now", "4 min ago", "yesterday", then the date. */
 export function formatRelative(at: number, now: number): string {
   const seconds = (now - at) / 1000;

@@ -9,12 +9,13 @@ import type {
 import type { z } from 'zod';
 import { AtelierError } from '../../../shared/rpc/errors';
 import { Series } from './series';
+import { Timelines } from './timelines';
 
 export type RunEvent = z.infer<typeof EventRow>;
 export type Evaluation = z.infer<typeof EvaluationRow>;
 export type CheckpointMark = z.infer<typeof CheckpointRow>;
 
-/** All of a run but its series, as one value that changes when something does. */
+/** All of a run but its series and timelines, as one value that changes when something does. */
 export interface RunView {
   /** replaying: stored rows come in; live: all are here; ended: the stream is over; lost: being followed anew. */
   phase: 'replaying' | 'live' | 'ended' | 'lost' | 'failed';
@@ -46,6 +47,7 @@ const terminal: ReadonlySet<RunStatus> = new Set([
  */
 export class RunStore {
   readonly series = new Series();
+  readonly timelines = new Timelines();
   #follow: Follow;
   #view: RunView = {
     phase: 'replaying',
@@ -147,6 +149,10 @@ export class RunStore {
       case 'checkpoint':
         this.#change({ checkpoints: [...now.checkpoints.filter((row) => row.step !== item.step), item] });
         break;
+      case 'timeline':
+        this.timelines.append(item);
+        this.#seriesChanged();
+        break;
       case 'progress':
         this.#change({ progress: item });
         break;
@@ -161,6 +167,7 @@ export class RunStore {
   #forgetAfter(step: number): void {
     const now = { ...this.#view, ...this.#next };
     this.series.truncate(step);
+    this.timelines.truncate(step);
     this.#seriesChanged();
     this.#change({
       lastStep: Math.min(now.lastStep, step),

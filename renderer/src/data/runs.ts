@@ -43,7 +43,7 @@ export function useRunFollow(id: string): { store: RunStore; view: RunView } {
   return { store, view };
 }
 
-/** A number that changes when the run's series did, at most twice a second. */
+/** A number that changes when the run's series or timelines did, at most twice a second. */
 export function useSeriesVersion(store: RunStore): number {
   return useSyncExternalStore(store.subscribeSeries, store.seriesVersion);
 }
@@ -100,6 +100,12 @@ export function useRunAction(id: string) {
       return queries.invalidateQueries({ queryKey: ['runs'] });
     },
   });
+}
+
+/** Writes the run's timelines as a file of trace events; where it lies. */
+export function useTrace(id: string) {
+  const client = useClient();
+  return useMutation({ mutationFn: () => client.runs.trace({ id }) });
 }
 
 export function useRenameRun(id: string) {

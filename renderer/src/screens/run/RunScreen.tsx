@@ -18,6 +18,7 @@ import { Overview } from './Overview';
 import { Rollouts } from './Rollouts';
 import { RunActions } from './RunActions';
 import { RunTitle } from './RunTitle';
+import { TimeTab } from './TimeTab';
 import type { RunSearch, SetSearch } from './types';
 
 export function RunScreen({ id, search }: { id: string; search: RunSearch }) {
@@ -96,6 +97,7 @@ export function RunScreen({ id, search }: { id: string; search: RunSearch }) {
           tabs={[
             { value: 'overview', label: 'Overview' },
             ...(hasRollouts ? [{ value: 'rollouts' as const, label: 'Rollouts' }] : []),
+            { value: 'time', label: 'Timeline' },
             { value: 'log', label: 'Events', ...(warnings > 0 ? { count: formatCount(warnings) } : {}) },
             {
               value: 'checkpoints',
@@ -120,6 +122,9 @@ export function RunScreen({ id, search }: { id: string; search: RunSearch }) {
           />
         )}
         {tab === 'rollouts' && <Rollouts run={run} status={status} view={view} search={search} set={set} />}
+        {tab === 'time' && (
+          <TimeTab run={run} status={status} view={view} store={store} search={search} set={set} />
+        )}
         {tab === 'log' && <LogTab view={view} />}
         {tab === 'checkpoints' && <Checkpoints run={run} query={checkpoints} />}
         {tab === 'config' && <ConfigTab run={run} />}

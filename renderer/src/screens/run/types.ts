@@ -2,7 +2,7 @@ import type { RolloutSort } from '../../data/rollouts';
 
 /** What the address of a run's page holds. */
 export interface RunSearch {
-  tab: 'overview' | 'rollouts' | 'log' | 'checkpoints' | 'config';
+  tab: 'overview' | 'rollouts' | 'time' | 'log' | 'checkpoints' | 'config';
   view: 'charts' | 'table';
   step?: number | undefined;
   group?: number | undefined;
