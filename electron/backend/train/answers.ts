@@ -33,8 +33,7 @@ export function stored(job: TrainJob, answer: Answer, judgement: Judgement, k: n
     milliseconds: score.milliseconds,
     rewardHash: rewardHash(job.rewards),
     ...(score.components ? { components: score.components } : {}),
-    advantage:
-      score.reward === null ? null : typeof advantage === 'number' ? advantage : mean(advantage),
+    advantage: score.reward === null ? null : typeof advantage === 'number' ? advantage : mean(advantage),
     length: ids.length,
     finish,
     meanLogp: mean(logprob),

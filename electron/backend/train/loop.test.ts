@@ -15,6 +15,7 @@ import {
   rewarded,
   rows,
   statuses,
+  sums,
   tempFolder,
   when,
 } from './testing';
@@ -117,6 +118,51 @@ describe('a run', () => {
     expect(steps(run.store)).toHaveLength(6);
     const [before, after] = run.store.evaluations();
     expect(after!.metrics['held_out/nll']!).toBeLessThan(before!.metrics['held_out/nll']!);
+  });
+});
+
+describe("a step's row", () => {
+  it('is written while the next step is sampled, and before its checkpoint', async () => {
+    const asked: [number, number][] = [];
+    const during: number[] = [];
+    const run = make(
+      { steps: 6 },
+      {
+        data: { kind: 'rollouts', rows: sums(13), heldOut: [] },
+        engine: scriptedEngine({
+          beforeGenerate: () => void asked.push([run.store.lastStep(), run.store.checkpoints().length]),
+          duringGenerate: () => void during.push(run.store.lastStep()),
+        }),
+      },
+    );
+    expect(await train(run)).toBe('completed');
+    // step 4 has a checkpoint, for which its row had to be there
+    expect(asked).toEqual([
+      [0, 0],
+      [0, 0],
+      [1, 0],
+      [2, 0],
+      [4, 1],
+      [4, 1],
+    ]);
+    expect(during).toEqual([0, 1, 2, 3, 4, 5]);
+    expect(run.store.lastStep()).toBe(6);
+  });
+
+  it('that cannot be written ends the run, and what was begun beside it', async () => {
+    const run = make({}, { data: { kind: 'rollouts', rows: sums(13), heldOut: [] } });
+    const { generate } = run.engine;
+    const signals: AbortSignal[] = [];
+    run.engine.generate = (request, hooks) => {
+      signals.push(hooks!.signal!);
+      return generate(request, hooks);
+    };
+    run.store.addStep = () => {
+      throw new Error('the store is gone');
+    };
+    await expect(train(run)).rejects.toThrow('the store is gone');
+    expect(signals.map(({ aborted }) => aborted)).toEqual([false, true]);
+    expect(run.engine.calls.step).toBe(1);
   });
 });
 

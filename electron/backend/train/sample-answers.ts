@@ -90,6 +90,7 @@ export async function sampleAnswers(job: TimedJob, asked: Asked, hooks: Sampling
       else endings.check(k, ids);
     });
     await Promise.all(begun.values());
+    signal.throwIfAborted();
     sampled = true;
     onScored(scoring.done);
     const scores = await scoring.finish();
