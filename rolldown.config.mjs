@@ -18,6 +18,7 @@ const sideEntries = {
   'backend/type-check': 'electron/backend/algorithms/type-check-worker.ts',
   'backend/algorithm-kit': 'electron/backend/rewards/host/algorithm-kit.ts',
   'backend/verify': 'electron/backend/runs/verify-entry.ts',
+  'backend/rank': 'electron/backend/system/rank-entry.ts',
   'headless/web-child': 'electron/headless/web-child.ts',
 };
 /** A sandboxed preload is one CommonJS file. */

@@ -49,9 +49,11 @@ export interface NativeEngine {
   loadOptimizer: Verb<void>;
   freeOptimizer: Verb<void>;
   step: Verb<StepResult>;
+  /** Waits for the other ranks. */
+  joinRanks: Verb<void>;
   evaluateProgram: Verb<ProgramResult>;
 }
-export type NativeEngineClass = new (options: EngineOptions) => NativeEngine;
+export type NativeEngineClass = new (options: EngineOptions & { ranks?: 'nccl' | 'ring' }) => NativeEngine;
 
 /** The addon's errors carry the code as a property; ours are a class. */
 export function engineError(error: unknown): EngineError {

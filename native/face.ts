@@ -25,6 +25,7 @@ import type {
   ModelId,
   ModelInfo,
   OptimizerId,
+  RankOptions,
   Rows,
 } from './models';
 import type {
@@ -217,6 +218,12 @@ export interface EngineModule {
   mlxVersion: string;
   devices(): DeviceInfo[];
   createEngine(options: EngineOptions): Engine;
+  /**
+   * One engine over several devices, a process each: prompts and rows are dealt, groups stay whole, and a step's
+   * gradients are summed. Results are those of one device, but for the order that sums are made in.
+   * @throws EngineError where a device is not there or does not start
+   */
+  createRanks(options: RankOptions): Promise<Engine>;
   /**
    * Judges a folder or a .gguf file as loadModel would, from its configuration and headers alone: no weights, no
    * device. Throws `unsupported_model` or `invalid_file` with the reason. What only the weights tell (NaN, a tied

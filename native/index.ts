@@ -6,7 +6,20 @@ import { fileURLToPath } from 'node:url';
 import { engineError, wrapEngine } from './engine';
 import type { NativeEngineClass } from './engine';
 import { EngineError } from './face';
-import type { Device, DeviceInfo, EngineModule, EngineOptions, GgufContents, ModelFacts } from './face';
+import type {
+  Device,
+  DeviceInfo,
+  Engine,
+  EngineModule,
+  EngineOptions,
+  GgufContents,
+  ModelFacts,
+  RankPort,
+} from './face';
+import { RankGroup } from './ranks/group';
+import type { RankStart } from './ranks/process';
+import { rankedEngine } from './ranks/ranked-engine';
+import { serveRank as serve } from './ranks/serve';
 
 export * from './face';
 
@@ -92,8 +105,24 @@ export function engineModule(device: Device): EngineModule {
     devices: () => guarded(() => addon.devices()),
     createEngine: (options: EngineOptions) =>
       guarded(() => wrapEngine(new addon.NativeEngine(options), options.device)),
+    createRanks: async (options) =>
+      rankedEngine(options.device, await RankGroup.start(options, guarded(() => addon.devices()))),
     checkModel: (path) => guarded(() => addon.checkModel({ path })),
     readGguf: (file) => guarded(() => addon.readGguf({ file })),
     readSafetensorsHeader: (file) => guarded(() => addon.readSafetensorsHeader({ file })),
   };
 }
+
+async function startRank({ options, backend, environment }: RankStart): Promise<Engine> {
+  Object.assign(process.env, environment);
+  const addon = load(options.device);
+  const native = guarded(
+    () => new addon.NativeEngine({ ...options, ...(backend === null ? {} : { ranks: backend }) }),
+  );
+  const engine = wrapEngine(native, options.device);
+  if (backend !== null) await native.joinRanks(0, {}).catch((error: unknown) => Promise.reject(engineError(error)));
+  return engine;
+}
+
+/** A process that drives one device of several for whoever is at the other end (EngineModule.createRanks). */
+export const serveRank = (port: RankPort): void => serve(port, startRank);

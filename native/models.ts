@@ -42,6 +42,15 @@ export interface DeviceInfo {
   description: string;
   /** Bytes of memory the device can use in all; 0 where unknown. */
   memoryBytes: number;
+  /** Those of its kind, by number; the first is the one described. None where it is not available. */
+  units: DeviceUnit[];
+}
+
+/** One of several devices of a kind: a GPU. */
+export interface DeviceUnit {
+  description: string;
+  /** 0 where unknown. */
+  memoryBytes: number;
 }
 
 export interface EngineOptions {
@@ -57,6 +66,30 @@ export interface EngineOptions {
   kernelFolder?: string;
   /** Everything runs on the kernels' plain-op twins: slower; for telling a kernel's fault from another. */
   plainOps?: boolean;
+}
+
+/** A process that drives one of several devices, started by the backend's host. */
+export interface RankProcess {
+  port: RankPort;
+  kill(signal: 'SIGKILL'): void;
+  /** Called once, also when it has ended already. `words`: the end of what it wrote to stderr. */
+  onExit(listener: (code: number | null, signal: string | null, words: string) => void): void;
+}
+
+/** A port that keeps typed arrays, as shared/rpc has them. */
+export interface RankPort {
+  post(message: unknown): void | Promise<void>;
+  onMessage(listener: (message: unknown) => void): void;
+}
+
+/** An engine over several devices of a kind. Limits are each device's. */
+export interface RankOptions extends EngineOptions {
+  /** Numbers of DeviceInfo.units; on the CPU each is a process with its share of the threads. */
+  devices: readonly number[];
+  /** Starts a process that calls `serveRank` (index.ts). */
+  spawn: () => Promise<RankProcess>;
+  /** A device's process has ended, and with it the engine: every call rejects with this. */
+  onEnd: (error: EngineError) => void;
 }
 
 export interface EngineStats {

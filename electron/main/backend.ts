@@ -8,6 +8,7 @@ import {
 import { desktopChannels } from '../../shared/contract/desktop';
 import type { FromBackend, ToBackend } from '../supervise/desktop-link';
 import type { SpawnKind } from '../supervise/host-spawn';
+import { lastWords } from '../supervise/last-words';
 import { Supervisor, type Child, type SupervisorState } from '../supervise/supervisor';
 
 export interface BackendOptions {
@@ -110,9 +111,10 @@ export class Backend {
       const { port1, port2 } = new MessageChannelMain();
       helper.postMessage(null, [port1]);
       this.#send({ type: 'spawned', request, pid }, [port2]);
+      const words = lastWords(helper.stderr);
       helper.once('exit', (code) => {
         this.#helpers.delete(pid);
-        this.#send({ type: 'exited', pid, code });
+        this.#send({ type: 'exited', pid, code, words: words() });
       });
     });
     helper.once('error', (_type, location) => {
@@ -127,7 +129,7 @@ export class Backend {
       serviceName,
       env: foreign ? {} : this.options.env,
       disclaim: foreign,
-      stdio: 'inherit',
+      stdio: kind === 'rank' ? ['ignore', 'inherit', 'pipe'] : 'inherit',
     });
   }
 

@@ -1,4 +1,4 @@
-/** What the backend needs of main's environment, name by name: locale, home, caches, the Hub's address and token, device, Python and folder choice. */
+/** What the backend needs of main's environment, name by name: locale, home, caches, the Hub's address and token, devices and how they talk, Python and folder choice. */
 const passed = [
   'HOME',
   'USER',
@@ -10,6 +10,10 @@ const passed = [
   'XDG_DATA_HOME',
   'XDG_CACHE_HOME',
   'CUDA_VISIBLE_DEVICES',
+  'NCCL_DEBUG',
+  'NCCL_NVLS_ENABLE',
+  'NCCL_P2P_DISABLE',
+  'NCCL_SOCKET_IFNAME',
   'LD_LIBRARY_PATH',
   'HF_ENDPOINT',
   'HF_HOME',
@@ -17,6 +21,7 @@ const passed = [
   'HF_TOKEN_PATH',
   'ATELIER_HOME',
   'ATELIER_DEVICE',
+  'ATELIER_DEVICES',
   'ATELIER_PYTHON',
   'ATELIER_SQLITE_BINDING',
 ];

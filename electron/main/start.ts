@@ -42,6 +42,7 @@ export async function start({ dist, resources }: StartOptions): Promise<Backend 
       reward: join(dist, 'backend/reward-host.js'),
       template: join(dist, 'backend/template-host.js'),
       verify: join(dist, 'backend/verify.js'),
+      rank: join(dist, 'backend/rank.js'),
     },
     env: backendEnvironment(process.env, resources),
     onState: (state) => {

@@ -9,7 +9,7 @@ export type ToBackend =
   /** The helper process asked for runs: ports[0] leads to it. */
   | { type: 'spawned'; request: number; pid: number }
   | { type: 'spawn-failed'; request: number; message: string }
-  | { type: 'exited'; pid: number; code: number };
+  | { type: 'exited'; pid: number; code: number; words: string };
 
 /** The backend's utility process to main. */
 export type FromBackend =
@@ -26,8 +26,8 @@ export interface ParentPort {
 }
 
 interface Helper {
-  exit: { code: number } | null;
-  listeners: ((code: number | null, signal: string | null) => void)[];
+  exit: { code: number; words: string } | null;
+  listeners: ((code: number | null, signal: string | null, words: string) => void)[];
 }
 
 export interface DesktopLink {
@@ -63,8 +63,8 @@ export function desktopLink(parent: ParentPort): DesktopLink {
         const helper = helpers.get(data.pid);
         helpers.delete(data.pid);
         if (!helper) return undefined;
-        helper.exit = { code: data.code };
-        for (const listener of helper.listeners.splice(0)) listener(data.code, null);
+        helper.exit = { code: data.code, words: data.words };
+        for (const listener of helper.listeners.splice(0)) listener(data.code, null, data.words);
         return undefined;
       }
     }
@@ -76,7 +76,7 @@ export function desktopLink(parent: ParentPort): DesktopLink {
       port,
       kill: (signal) => parent.postMessage({ type: 'kill', pid, signal }),
       onExit: (listener) => {
-        if (helper.exit) listener(helper.exit.code, null);
+        if (helper.exit) listener(helper.exit.code, null, helper.exit.words);
         else helper.listeners.push(listener);
       },
     };

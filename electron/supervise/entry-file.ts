@@ -8,6 +8,7 @@ export type EntryName =
   | 'backend/algorithm-kit'
   | 'backend/type-check'
   | 'backend/verify'
+  | 'backend/rank'
   | 'headless/web-child';
 
 /**

@@ -4,13 +4,31 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { engineModule } from '../index';
-import type { AdapterId, Engine, ModelId, OptimizerId, Rows, StepRequest } from '../index';
+import type { AdapterId, Engine, EngineError, ModelId, OptimizerId, Rows, StepRequest } from '../index';
+import type { Spawned } from '../../electron/supervise/host-spawn';
+import { nodeSpawn } from '../../electron/supervise/node-spawn';
 import { sftLoss } from '../../shared/algorithms/sft';
 
 const fixtures = fileURLToPath(new URL('../../conformance/fixtures', import.meta.url));
 export const tinyModel = join(fixtures, 'models/qwen3_tied');
 
 export const cpuEngine = (): Engine => engineModule('cpu').createEngine({ device: 'cpu' });
+
+/** The same over several processes, and what they are. */
+export async function cpuRanks(count: number, onEnd: (error: EngineError) => void = () => undefined) {
+  const processes: Spawned[] = [];
+  const engine = await engineModule('cpu').createRanks({
+    device: 'cpu',
+    devices: Array.from({ length: count }, (_, rank) => rank),
+    spawn: async () => {
+      const process = await nodeSpawn('rank');
+      processes.push(process);
+      return process;
+    },
+    onEnd,
+  });
+  return { engine, processes };
+}
 
 export function temporaryFolder(): { path: string; remove: () => void } {
   const path = mkdtempSync(join(tmpdir(), 'atelier-engine-'));

@@ -33,12 +33,12 @@ async function honest({ adapter, rows }: VerifyRequest): Promise<VerifyAnswer> {
 }
 const spawn: HostSpawn = async () => {
   let reply: (message: unknown) => void = () => undefined;
-  let exit: (code: number | null, signal: string | null) => void = () => undefined;
+  let exit: (code: number | null, signal: string | null, words: string) => void = () => undefined;
   return {
     pid: 1,
     port: {
       post: (request) =>
-        void answer(request as VerifyRequest).then((message) => (message ? reply(message) : exit(1, null))),
+        void answer(request as VerifyRequest).then((message) => (message ? reply(message) : exit(1, null, ''))),
       onMessage: (listener) => (reply = listener),
       onClose: () => undefined,
       close: () => undefined,

@@ -21,7 +21,7 @@ void EngineHost::run_task(Napi::Env env, Napi::Function, std::nullptr_t*, Task* 
 }
 
 EngineHost::EngineHost(Napi::Env env, const EngineOptions& options)
-    : engine_(std::make_unique<Engine>(options)) {
+    : ranked_(!options.ranks.empty()), engine_(std::make_unique<Engine>(options)) {
   to_js_ = ToJs::New(env, "atelier engine", 0, 1);
   to_js_.Unref(env);  // only pending work keeps the process alive
   worker_ = std::make_unique<Worker>();
@@ -69,7 +69,7 @@ void EngineHost::settle(Task task) {
   });
 }
 
-Napi::Promise EngineHost::submit(Napi::Env env, JobId job, Work work) {
+Napi::Promise EngineHost::submit(Napi::Env env, JobId job, Work work, bool of_all_ranks) {
   auto deferred = Napi::Promise::Deferred::New(env);
   auto reject = [deferred](std::exception_ptr error) -> Task {
     return [deferred, error](Napi::Env env) { deferred.Reject(to_js_error(env, error)); };
@@ -98,10 +98,13 @@ Napi::Promise EngineHost::submit(Napi::Env env, JobId job, Work work) {
     }
     settle(std::move(task));
   };
-  auto dropped = [this, reject] {
-    settle(
-        reject(std::make_exception_ptr(Error(ErrorCode::cancelled, "cancelled before it began"))));
-  };
+  std::function<void()> dropped;
+  if (!ranked_ || !of_all_ranks) {
+    dropped = [this, reject] {
+      settle(reject(
+          std::make_exception_ptr(Error(ErrorCode::cancelled, "cancelled before it began"))));
+    };
+  }
   begin_pending(env);
   if (!worker_ || !worker_->post({job, std::move(run), dropped})) {
     settle(reject(std::make_exception_ptr(Error(ErrorCode::not_found, "the engine is closed"))));

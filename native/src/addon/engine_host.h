@@ -26,8 +26,11 @@ class EngineHost {
   /** Cancels, waits for the running job to notice, ends the thread. */
   ~EngineHost();
 
-  /** `work` runs on the engine's thread; the promise resolves with its result, or rejects with what threw. */
-  Napi::Promise submit(Napi::Env env, JobId job, Work work);
+  /**
+   * `work` runs on the engine's thread; the promise resolves with its result, or rejects with what threw. Work that all
+   * ranks do together begins on this one too, even where it was cancelled before: the others wait for it.
+   */
+  Napi::Promise submit(Napi::Env env, JobId job, Work work, bool of_all_ranks = false);
   void cancel(JobId job);
   size_t jobs() const;
   /** At once, beside a running job. */
@@ -50,6 +53,8 @@ class EngineHost {
   ToJs to_js_;
   int pending_ = 0;
   bool closed_ = false;
+  /** One of several ranks. */
+  bool ranked_;
   std::unique_ptr<Engine> engine_;  // used and freed on the worker's thread
   std::unique_ptr<Worker> worker_;
 };

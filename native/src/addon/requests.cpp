@@ -45,7 +45,7 @@ std::optional<Quantise> read_quantise(const Fields& request) {
 }
 
 EngineOptions read_engine_options(const Fields& options) {
-  EngineOptions result{options.text("device"), {}, {}, options.flag("plainOps", false)};
+  EngineOptions result{options.text("device"), {}, {}, options.flag("plainOps", false), {}};
   int64_t most = int64_t{1} << 50;
   if (options.has("memoryLimitBytes")) {
     result.memory_limit_bytes = options.integer("memoryLimitBytes", 1 << 20, most);
@@ -56,6 +56,7 @@ EngineOptions read_engine_options(const Fields& options) {
   if (options.has("kernelFolder")) {
     result.kernel_folder = options.text("kernelFolder");
   }
+  result.ranks = options.text_or_empty("ranks");
   return result;
 }
 

@@ -75,6 +75,14 @@ Napi::Value to_js(Napi::Env env, const DeviceInfo& info) {
   o.Set("available", info.available);
   o.Set("description", info.description);
   o.Set("memoryBytes", number(info.memory_bytes));
+  auto units = Napi::Array::New(env, info.units.size());
+  for (size_t i = 0; i < info.units.size(); i++) {
+    auto unit = Napi::Object::New(env);
+    unit.Set("description", info.units[i].description);
+    unit.Set("memoryBytes", number(info.units[i].memory_bytes));
+    units[i] = unit;
+  }
+  o.Set("units", units);
   return o;
 }
 

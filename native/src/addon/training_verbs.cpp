@@ -77,7 +77,12 @@ std::vector<Verb> training_verbs() {
           read_step_of,
           [](Engine& e, const Step& r, const CancelFlag& cancelled) {
             return e.step(r.optimizer, r.request, r.teacher, cancelled);
-          }),
+          },
+          true),
+      verb(
+          "joinRanks",
+          [](const Fields&) { return 0; },
+          [](Engine& e, int, const CancelFlag&) { e.join_ranks(); }),
       verb(
           "evaluateProgram",
           read_program,

@@ -13,6 +13,8 @@ namespace atelier {
 struct Verb {
   const char* name;
   std::function<EngineHost::Work(const Fields&)> prepare;
+  /** All ranks do it together, or none. */
+  bool of_all_ranks = false;
 };
 
 /** Work that resolves with what `body(engine, cancelled)` returns; std::monostate is undefined. */
@@ -27,8 +29,10 @@ EngineHost::Work resolving(Body body) {
 
 /** A verb made of `read(fields)` and `work(engine, request, cancelled)`. */
 template <class Read, class Work>
-Verb verb(const char* name, Read read, Work work) {
-  return {name, [read, work](const Fields& fields) {
+Verb verb(const char* name, Read read, Work work, bool of_all_ranks = false) {
+  return {
+      name,
+      [read, work](const Fields& fields) {
             return resolving([request = read(fields), work](Engine& e, const CancelFlag& c) {
               if constexpr (std::is_void_v<decltype(work(e, request, c))>) {
                 work(e, request, c);
@@ -37,7 +41,8 @@ Verb verb(const char* name, Read read, Work work) {
                 return work(e, request, c);
               }
             });
-          }};
+      },
+      of_all_ranks};
 }
 
 std::vector<Verb> model_verbs();

@@ -28,7 +28,23 @@ uint64_t system_memory() {
 
 DeviceInfo cpu() {
   auto threads = std::max(1u, std::thread::hardware_concurrency());
-  return {"cpu", true, "CPU, " + std::to_string(threads) + " threads", system_memory()};
+  const DeviceUnit unit{"CPU, " + std::to_string(threads) + " threads", system_memory()};
+  return {"cpu", true, unit.description, unit.memory_bytes, {unit}};
+}
+
+DeviceUnit gpu_unit(const std::string& name, int index) {
+  const auto& info = mx::device_info(mx::Device(mx::Device::gpu, index));
+  DeviceUnit unit{name};
+  if (auto at = info.find("device_name"); at != info.end()) {
+    unit.description = std::get<std::string>(at->second);
+  }
+  for (const char* key : {"total_memory", "memory_size"}) {
+    if (auto at = info.find(key); at != info.end()) {
+      unit.memory_bytes = std::get<size_t>(at->second);
+      break;
+    }
+  }
+  return unit;
 }
 
 DeviceInfo gpu(const std::string& name) {
@@ -38,18 +54,11 @@ DeviceInfo gpu(const std::string& name) {
   if (!mx::is_available(mx::Device::gpu)) {
     return {name, false, "no " + name + " device found on this machine", 0};
   }
-  const auto& info = mx::device_info(mx::Device(mx::Device::gpu));
-  DeviceInfo result{name, true, name, 0};
-  if (auto at = info.find("device_name"); at != info.end()) {
-    result.description = std::get<std::string>(at->second);
+  std::vector<DeviceUnit> units;
+  for (int i = 0; i < std::max(1, mx::device_count(mx::Device::gpu)); i++) {
+    units.push_back(gpu_unit(name, i));
   }
-  for (const char* key : {"total_memory", "memory_size"}) {
-    if (auto at = info.find(key); at != info.end()) {
-      result.memory_bytes = std::get<size_t>(at->second);
-      break;
-    }
-  }
-  return result;
+  return {name, true, units[0].description, units[0].memory_bytes, units};
 }
 
 }  // namespace

@@ -8,6 +8,13 @@
 
 namespace atelier {
 
+/** One of several of a kind. */
+struct DeviceUnit {
+  std::string description;
+  /** 0 where unknown. */
+  uint64_t memory_bytes = 0;
+};
+
 struct DeviceInfo {
   /** "cpu", "cuda" or "metal". */
   std::string device;
@@ -16,6 +23,8 @@ struct DeviceInfo {
   std::string description;
   /** 0 where unknown. */
   uint64_t memory_bytes = 0;
+  /** Those of its kind that are there, the one described first; none where it is not available. */
+  std::vector<DeviceUnit> units = {};
 };
 
 /** All devices the product knows; those that this build or machine lacks say so. */

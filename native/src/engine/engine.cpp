@@ -72,7 +72,9 @@ int64_t parameter_count(const Params& params) {
 }
 
 Engine::Engine(const EngineOptions& options)
-    : device_(find_device(options.device)), plain_ops_(options.plain_ops) {
+    : device_(find_device(options.device)),
+      plain_ops_(options.plain_ops),
+      meets_through_(options.ranks) {
   uint64_t memory = device_.memory_bytes ? device_.memory_bytes : mx::get_memory_limit();
   memory_limit_ = options.memory_limit_bytes.value_or(memory / 4 * 3);
   mx::set_memory_limit(memory_limit_);
@@ -95,6 +97,10 @@ Engine::~Engine() {
 void Engine::begin_thread() {
   use_device(device_);
   use_kernels(!plain_ops_);
+}
+
+void Engine::join_ranks() {
+  ranks_ = Ranks(meets_through_);
 }
 
 EngineStats Engine::stats() const {

@@ -22,6 +22,8 @@ struct EngineOptions {
   std::optional<uint64_t> cache_limit_bytes;
   bool plain_ops = false;
   std::string kernel_folder = {};
+  /** One of several that make steps together: what they meet through, "nccl" or "ring". Empty: alone. */
+  std::string ranks;
 };
 
 struct EngineStats {
@@ -114,6 +116,8 @@ class Engine {
 
   /** Makes the device the calling thread's. */
   void begin_thread();
+  /** Waits for the other ranks to be there; before the first step. */
+  void join_ranks();
 
   /** From any thread. */
   EngineStats stats() const;
@@ -183,6 +187,8 @@ class Engine {
 
   DeviceInfo device_;
   bool plain_ops_ = false;
+  std::string meets_through_;
+  Ranks ranks_;
   uint64_t memory_limit_ = 0;
   std::atomic<uint64_t> peak_before_ = 0;
   std::atomic<size_t> model_count_ = 0, adapter_count_ = 0;

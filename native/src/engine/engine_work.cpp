@@ -206,21 +206,24 @@ Stepped Engine::step(
   if (!request.rows.lengths.empty()) {
     request.rows.check("rows", config.vocabulary, config.context);
     const int longest = longest_forwarded(request);
-    check_room(
-        longest == 0 ? 0
-                     : training_row_bytes(
-                           o->trainable().model().model->row_numbers(),
-                           longest - 1,
-                           o->trainable().model().dtype) /
-                           (request.recompute ? config.layers : 1),
-        "Training on a row of " + std::to_string(longest) + " tokens",
-        "Train on shorter rows");
+    const uint64_t wanted = longest == 0 ? 0
+                                         : training_row_bytes(
+                                               o->trainable().model().model->row_numbers(),
+                                               longest - 1,
+                                               o->trainable().model().dtype) /
+                                               (request.recompute ? config.layers : 1);
+    ranks_.together([&] {
+      check_room(
+          wanted,
+          "Training on a row of " + std::to_string(longest) + " tokens",
+          "Train on shorter rows");
+    });
   }
   peak_before_ = std::max<uint64_t>(peak_before_, mx::get_peak_memory());
   mx::reset_peak_memory();
   Clock clock;
   Stepped stepped;
-  stepped.result = train_step(*o, request, from, cancelled);
+  stepped.result = train_step(*o, request, from, cancelled, ranks_);
   stepped.seconds = clock.seconds();
   stepped.peak_bytes = mx::get_peak_memory();
   return stepped;

@@ -1,6 +1,7 @@
 #include "engine/worker.h"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 namespace atelier {
@@ -37,6 +38,10 @@ void Worker::cancel(JobId id) {
     if (at == queue_.end()) {
       return;
     }
+    if (!at->job.dropped) {
+      *at->cancelled = true;
+      return;
+    }
     dropped = std::move(at->job.dropped);
     queue_.erase(at);
   }
@@ -44,7 +49,7 @@ void Worker::cancel(JobId id) {
 }
 
 void Worker::close(std::function<void()> last) {
-  std::deque<Entry> waiting;
+  std::vector<Entry> waiting;
   {
     std::lock_guard lock(mutex_);
     if (closing_) {
@@ -52,7 +57,14 @@ void Worker::close(std::function<void()> last) {
     }
     closing_ = true;
     last_ = std::move(last);
-    waiting.swap(queue_);
+    for (auto& entry : std::exchange(queue_, {})) {
+      *entry.cancelled = true;
+      if (entry.job.dropped) {
+        waiting.push_back(std::move(entry));
+      } else {
+        queue_.push_back(std::move(entry));
+      }
+    }
     if (running_cancelled_) {
       *running_cancelled_ = true;
     }
@@ -78,7 +90,7 @@ void Worker::loop() {
   std::unique_lock lock(mutex_);
   while (true) {
     wake_.wait(lock, [this] { return closing_ || !queue_.empty(); });
-    if (closing_) {
+    if (queue_.empty()) {
       break;
     }
     auto entry = std::move(queue_.front());

@@ -25,7 +25,10 @@ class Worker {
     JobId id = 0;
     /** On the worker's thread. Must not throw. */
     std::function<void(const CancelFlag&)> run;
-    /** In place of run, on the thread that cancels, when the job was still waiting. Must not throw. */
+    /**
+     * In place of run, on the thread that cancels, when the job was still waiting. Must not throw. Absent: the job runs
+     * all the same and finds its flag set, as one must that others wait for.
+     */
     std::function<void()> dropped;
   };
 
@@ -36,7 +39,7 @@ class Worker {
 
   /** False once closing has begun: the job is not taken. */
   bool post(Job job);
-  /** Drops a waiting job, flags a running one; a job that is gone is no error. */
+  /** Drops a waiting job or flags it, flags a running one; a job that is gone is no error. */
   void cancel(JobId id);
   /** Cancels everything that was posted before and runs `last` as the last job. */
   void close(std::function<void()> last);

@@ -99,6 +99,9 @@ class Program {
   Value evaluate(const Arrays& inputs, const Layout& layout, const std::vector<double>& scalars)
       const;
 
+  size_t metric_count() const {
+    return metrics_.size();
+  }
   Parts parts(const mx::array& parts_M2) const;
   void merge(Parts& into, const Parts& more) const;
   // Metrics by name; NaN where nothing had weight.

@@ -201,20 +201,17 @@ std::pair<mx::array, mx::array> shares(const Forward::Batch& batch) {
 
 }  // namespace
 
-void Forward::measure_experts(
+ExpertCounts Forward::count_experts(
     const Model& model,
     const Bound& bound,
     const std::vector<MicroBatch>& step,
-    const std::atomic<bool>& cancelled) {
-  if (!wants("routerAux")) {
-    return;
-  }
+    const std::atomic<bool>& cancelled) const {
   if (model.chosen_experts() == 0) {
     refuse(
         "program: 'routerAux' is of a mixture of experts with softmax routers; the model has none");
   }
   std::optional<mx::array> counts;
-  double tokens = 0, layers = 1;
+  ExpertCounts result;
   for (const auto& micro : step) {
     if (cancelled) {
       throw Error(ErrorCode::cancelled, "step: cancelled");
@@ -230,11 +227,21 @@ void Forward::measure_experts(
     auto some = expert_counts(routers, at_N, model.chosen_experts());
     counts = counts ? *counts + some : some;
     counts->eval();
-    tokens += static_cast<double>(at_N.size());
-    layers = static_cast<double>(routers.size());
+    result.tokens += static_cast<double>(at_N.size());
+    result.layers = static_cast<double>(routers.size());
   }
   if (counts) {
-    use_ = {*counts * mx::array(static_cast<float>(1 / (tokens * layers))), tokens};
+    result.chosen_E = {counts->data<float>(), counts->data<float>() + counts->size()};
+  }
+  return result;
+}
+
+void Forward::use_experts(const ExpertCounts& counts) {
+  if (!counts.chosen_E.empty()) {
+    const auto E = static_cast<int>(counts.chosen_E.size());
+    const mx::array chosen(counts.chosen_E.begin(), {E}, mx::float32);
+    const auto places = static_cast<float>(1 / (counts.tokens * counts.layers));
+    use_ = {chosen * mx::array(places), counts.tokens};
   }
 }
 

@@ -60,17 +60,21 @@ class Forward {
   };
   Batch prepare(const MicroBatch& micro) const;
   /**
-   * For routerAux: how the experts are used by all micro-batches of the step, without gradient; costs a forward of
-   * each. Does nothing where it is not wanted. Throws invalid_argument where the model has no router.
+   * For routerAux: how the experts are used by all micro-batches of a step, without gradient; costs a forward of each.
+   * Throws invalid_argument where the model has no router.
    */
-  void measure_experts(
+  ExpertCounts count_experts(
       const Model& model,
       const Bound& bound,
       const std::vector<MicroBatch>& step,
-      const std::atomic<bool>& cancelled);
+      const std::atomic<bool>& cancelled) const;
+  /** What `make` takes for the whole step's use. */
+  void use_experts(const ExpertCounts& counts);
 
   /** Throws invalid_argument where the scalar head is wanted and there is none. */
   Quantities make(const Model& model, const Bound& bound, const Batch& batch) const;
+
+  bool wants(const std::string& name) const;
 
  private:
   /** Rows are forwarded with their last token. */
@@ -80,7 +84,6 @@ class Forward {
   /** Padding that the row itself ends with; never all of it. */
   int pads_at_end(int row) const;
   mx::array router_aux(const std::vector<mx::array>& router_logits, const Batch& batch) const;
-  bool wants(const std::string& name) const;
   mx::array over_vocabulary(
       const Wanted& wanted,
       const mx::array& hidden_TD,

@@ -18,6 +18,12 @@ struct ExpertUse {
   double tokens = 0;
 };
 
+/** The same before it is divided; empty where nothing was counted. */
+struct ExpertCounts {
+  std::vector<float> chosen_E;
+  double tokens = 0, layers = 0;
+};
+
 /** How often the tokens at `at_N` of each layer's router logits [B L, E] chose each expert, f32 [E]. */
 mx::array
 expert_counts(const std::vector<mx::array>& router_logits, const mx::array& at_N, int chosen);

@@ -10,24 +10,82 @@
 namespace atelier {
 namespace {
 
-// What the program's whole-step numbers need from the policy as it is, without gradient.
+Rows only(const Rows& all, const std::vector<int>& rows) {
+  const RowOffsets offsets(all);
+  Rows some;
+  for (int row : rows) {
+    const auto from = all.ids.begin() + offsets.token[row];
+    some.ids.insert(some.ids.end(), from, from + all.lengths[row]);
+    some.lengths.push_back(all.lengths[row]);
+  }
+  return some;
+}
+
+// What the program's whole-step numbers need from the policy as it is, without gradient, of one rank's rows; 0 at all
+// others.
 Numbers made_for_prepass(
+    const Trainable& trainable,
+    const StepRequest& request,
+    const ScoreOptions& options,
+    const std::vector<int>& rows,
+    const std::optional<Teacher>& teacher,
+    const std::atomic<bool>& cancelled) {
+  const auto own = score(
+      *trainable.model().model,
+      trainable.bind(trainable.arguments()),
+      only(request.rows, rows),
+      options,
+      teacher,
+      cancelled);
+  const auto targets = request.rows.targets();
+  const RowOffsets offsets(request.rows);
+  size_t total = 0;
+  for (auto count : targets) {
+    total += count;
+  }
+  Numbers made;
+  for (const auto& [name, values] : own) {
+    const bool by_row = name == "score";
+    auto& all = made[name];
+    all.resize(by_row ? targets.size() : total);
+    auto from = values.begin();
+    for (int row : rows) {
+      const int count = by_row ? 1 : targets[row];
+      std::copy(from, from + count, all.begin() + (by_row ? row : offsets.target[row]));
+      from += count;
+    }
+  }
+  return made;
+}
+
+// The same of all rows on all ranks.
+Numbers whole_prepass(
     const Trainable& trainable,
     const Objective& objective,
     const StepRequest& request,
     const std::optional<Teacher>& teacher,
-    const std::atomic<bool>& cancelled) {
-  ScoreOptions options{request.temperature, objective.prepass_wanted(), request.micro_tokens};
+    const std::atomic<bool>& cancelled,
+    const Ranks& ranks) {
+  const ScoreOptions options{
+      request.temperature, objective.prepass_wanted(), request.micro_tokens};
   if (options.wanted.empty()) {
     return {};
   }
-  auto made = score(
-      *trainable.model().model,
-      trainable.bind(trainable.arguments()),
-      request.rows,
-      options,
-      teacher,
-      cancelled);
+  Numbers made;
+  ranks.together([&] {
+    std::vector<std::vector<int>> each(request.rows.lengths.size());
+    for (size_t row = 0; row < each.size(); row++) {
+      each[row] = {static_cast<int>(row)};
+    }
+    std::vector<int> rows;
+    for (const auto& unit : share_of(each, request.rows.targets(), ranks.rank(), ranks.size())) {
+      rows.push_back(unit[0]);
+    }
+    made = made_for_prepass(trainable, request, options, rows, teacher, cancelled);
+  });
+  for (auto& [name, values] : made) {
+    values = ranks.sum(values);
+  }
   if (auto by_row = made.find("score"); by_row != made.end()) {
     by_row->second = objective.of_last_rows(by_row->second);
   }
@@ -35,8 +93,9 @@ Numbers made_for_prepass(
 }
 
 std::vector<MicroBatch>
-plan(const Model& model, const Objective& objective, const StepRequest& request) {
-  const auto units = objective.units();
+plan(const Model& model, const Objective& objective, const StepRequest& request, const Ranks& ranks) {
+  const auto all = objective.units();
+  const auto units = share_of(all, request.rows.targets(), ranks.rank(), ranks.size());
   const auto targets = request.rows.targets();
   const auto buckets = training_buckets();
   const int line = std::min({request.pack_tokens, request.micro_tokens, model.config().context});
@@ -66,6 +125,50 @@ std::vector<mx::array> zeros_like(const std::vector<mx::array>& arrays) {
   return zeros;
 }
 
+// How the experts are used by the rows of all ranks.
+void measure_experts(Forward& forward, ExpertCounts counts, const Ranks& ranks) {
+  auto& chosen_E = counts.chosen_E;
+  double tokens = 0;
+  for (const auto& of : ranks.gather(
+           {static_cast<double>(chosen_E.size()), counts.tokens, counts.layers})) {
+    chosen_E.resize(std::max(chosen_E.size(), static_cast<size_t>(of[0])));
+    tokens += of[1];
+    counts.layers = std::max(counts.layers, of[2]);
+  }
+  counts.tokens = tokens;
+  chosen_E = ranks.sum(chosen_E);
+  forward.use_experts(counts);
+}
+
+// Loss and metric sums of the micro-batches of one rank, and how many these are: without any they say nothing.
+struct Sums {
+  double batches = 0, loss = 0;
+  program::Parts parts;
+};
+
+void add_up(Gradients& result, const Sums& own, const program::Program& program, const Ranks& ranks) {
+  std::vector<double> numbers{own.batches, own.loss};
+  for (const auto& [value, weight] : own.parts) {
+    numbers.insert(numbers.end(), {value, weight});
+  }
+  numbers.resize(2 + 2 * program.metric_count());
+  for (const auto& of : ranks.gather(numbers)) {
+    if (of[0] == 0) {
+      continue;
+    }
+    result.loss += of[1];
+    program::Parts parts;
+    for (size_t i = 2; i < of.size(); i += 2) {
+      parts.emplace_back(of[i], of[i + 1]);
+    }
+    if (result.parts.empty()) {
+      result.parts = std::move(parts);
+    } else {
+      program.merge(result.parts, parts);
+    }
+  }
+}
+
 }  // namespace
 
 Gradients gradients(
@@ -73,68 +176,83 @@ Gradients gradients(
     Objective& objective,
     const StepRequest& request,
     const std::optional<Teacher>& teacher,
-    const std::atomic<bool>& cancelled) {
+    const std::atomic<bool>& cancelled,
+    const Ranks& ranks) {
   const auto& masters = trainable.masters();
   if (request.rows.lengths.empty()) {
     return {0, {}, zeros_like(masters), 0};
   }
+  const Model& model = *trainable.model().model;
   Forward forward(
       request.rows,
       {objective.wanted(),
        request.temperature,
        trainable.trains_head(),
        {request.recompute, request.noise},
-       trainable.model().model->config().pad_token},
+       model.config().pad_token},
       teacher);
-  objective.prepass(made_for_prepass(trainable, objective, request, teacher, cancelled));
+  objective.prepass(whole_prepass(trainable, objective, request, teacher, cancelled, ranks));
   const auto parameters = trainable.arguments();
   const auto arguments = all_arguments(parameters.size());
-  const auto step = plan(*trainable.model().model, objective, request);
-  forward.measure_experts(*trainable.model().model, trainable.bind(parameters), step, cancelled);
-  std::vector<mx::array> sums;
-  Gradients result;
-  // Loss and parts of each micro-batch. The host does not wait for one before it goes on to the next.
-  std::vector<std::vector<mx::array>> values;
-  for (const auto& micro : step) {
-    if (cancelled) {
-      throw Error(ErrorCode::cancelled, "step: cancelled");
-    }
-    auto batch = forward.prepare(micro);
-    auto inputs = objective.slice(micro);
-    auto value = [&](const std::vector<mx::array>& by) {
-      auto made = forward.make(*trainable.model().model, trainable.bind(by), batch);
-      auto arrays = inputs.arrays;
-      for (const auto& [name, values] : made) {
-        arrays.insert_or_assign(
-            name, name == "score" ? mx::take(values, inputs.last_row_S, 0) : values);
-      }
-      auto v = objective.evaluate(arrays, inputs.layout);
-      return std::vector<mx::array>{v.loss, mx::stop_gradient(v.parts_M2)};
-    };
-    auto [made, grads] = mx::value_and_grad(value, arguments)(parameters);
-    auto more = trainable.summands(grads);
-    for (size_t i = 0; i < sums.size(); i++) {
-      more[i] = sums[i] + more[i];
-    }
-    sums = std::move(more);
-    auto under_way = made;
-    under_way.insert(under_way.end(), sums.begin(), sums.end());
-    mx::async_eval(under_way);
-    values.push_back(std::move(made));
-    for (int row : micro.rows) {
-      result.tokens += request.rows.lengths[row];
-    }
+  const auto step = plan(model, objective, request, ranks);
+  if (forward.wants("routerAux")) {
+    ExpertCounts counts;
+    ranks.together([&] {
+      counts = forward.count_experts(model, trainable.bind(parameters), step, cancelled);
+    });
+    measure_experts(forward, std::move(counts), ranks);
   }
-  result.by_master = sums.empty() ? zeros_like(masters) : trainable.by_master(sums);
-  mx::async_eval(result.by_master);
-  for (auto& made : values) {
-    mx::eval(made);
-    result.loss += made[0].item<float>();
-    auto parts = objective.program().parts(made[1]);
-    if (result.parts.empty()) {
-      result.parts = std::move(parts);
-    } else {
-      objective.program().merge(result.parts, parts);
+  Gradients result;
+  Sums own;
+  ranks.together([&] {
+    std::vector<mx::array> sums;
+    // Loss and parts of each micro-batch. The host does not wait for one before it goes on to the next.
+    std::vector<std::vector<mx::array>> values;
+    for (const auto& micro : step) {
+      if (cancelled) {
+        throw Error(ErrorCode::cancelled, "step: cancelled");
+      }
+      auto batch = forward.prepare(micro);
+      auto inputs = objective.slice(micro);
+      auto value = [&](const std::vector<mx::array>& by) {
+        auto made = forward.make(model, trainable.bind(by), batch);
+        auto arrays = inputs.arrays;
+        for (const auto& [name, values] : made) {
+          arrays.insert_or_assign(
+              name, name == "score" ? mx::take(values, inputs.last_row_S, 0) : values);
+        }
+        auto v = objective.evaluate(arrays, inputs.layout);
+        return std::vector<mx::array>{v.loss, mx::stop_gradient(v.parts_M2)};
+      };
+      auto [made, grads] = mx::value_and_grad(value, arguments)(parameters);
+      auto more = trainable.summands(grads);
+      for (size_t i = 0; i < sums.size(); i++) {
+        more[i] = sums[i] + more[i];
+      }
+      sums = std::move(more);
+      auto under_way = made;
+      under_way.insert(under_way.end(), sums.begin(), sums.end());
+      mx::async_eval(under_way);
+      values.push_back(std::move(made));
+    }
+    result.by_master = sums.empty() ? zeros_like(masters) : trainable.by_master(sums);
+    mx::async_eval(result.by_master);
+    for (auto& made : values) {
+      mx::eval(made);
+      own.loss += made[0].item<float>();
+      auto parts = objective.program().parts(made[1]);
+      if (own.batches++ == 0) {
+        own.parts = std::move(parts);
+      } else {
+        objective.program().merge(own.parts, parts);
+      }
+    }
+  });
+  add_up(result, own, objective.program(), ranks);
+  result.by_master = ranks.sum(std::move(result.by_master));
+  for (const auto& unit : objective.units()) {
+    for (int row : unit) {
+      result.tokens += request.rows.lengths[row];
     }
   }
   return result;
@@ -144,7 +262,8 @@ StepResult train_step(
     Optimizer& optimizer,
     const StepRequest& request,
     const std::optional<Teacher>& teacher,
-    const std::atomic<bool>& cancelled) {
+    const std::atomic<bool>& cancelled,
+    const Ranks& ranks) {
   const ReuseInOrder in_order;
   Objective objective(
       request.program,
@@ -153,7 +272,7 @@ StepResult train_step(
       request.groups,
       request.skip,
       request.inputs);
-  auto grads = gradients(optimizer.trainable(), objective, request, teacher, cancelled);
+  auto grads = gradients(optimizer.trainable(), objective, request, teacher, cancelled, ranks);
   StepResult result;
   result.loss = grads.loss;
   result.tokens = grads.tokens;

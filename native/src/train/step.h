@@ -4,6 +4,7 @@
 #include "train/objective.h"
 #include "train/optimizer.h"
 #include "train/quantities.h"
+#include "train/ranks.h"
 
 #include <atomic>
 #include <optional>
@@ -52,19 +53,24 @@ struct Gradients {
   int64_t tokens = 0;
 };
 
-/** Checks `cancelled` between micro-batches and throws; nothing has changed then. */
+/**
+ * Of all ranks' shares, the same on each. Checks `cancelled` between micro-batches and throws, as all ranks do then;
+ * nothing has changed.
+ */
 Gradients gradients(
     const Trainable& trainable,
     Objective& objective,
     const StepRequest& request,
     const std::optional<Teacher>& teacher,
-    const std::atomic<bool>& cancelled);
+    const std::atomic<bool>& cancelled,
+    const Ranks& ranks);
 
 /** Forward, backward, clip, update. */
 StepResult train_step(
     Optimizer& optimizer,
     const StepRequest& request,
     const std::optional<Teacher>& teacher,
-    const std::atomic<bool>& cancelled);
+    const std::atomic<bool>& cancelled,
+    const Ranks& ranks = {});
 
 }  // namespace atelier

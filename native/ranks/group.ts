@@ -1,0 +1,157 @@
+import { EngineError, type GenerateProgress, type RankOptions } from '../face';
+import { arrangeMeeting, checkDevices, unitName } from './meeting';
+import type { RankVerb } from './process';
+import { Rank } from './rank';
+
+/** An engine that takes longer to let go is ended. */
+const PATIENCE_MS = 10_000;
+
+/** The ranks of an engine: what they are asked, and the end of all where one has come to its end. */
+export class RankGroup {
+  readonly #ranks: Rank[] = [];
+  #jobs = 0;
+  #end: EngineError | null = null;
+
+  private constructor(private readonly onEnd: (error: EngineError) => void) {}
+
+  /** @throws EngineError where a device is not there, or one of them does not start */
+  static async start(
+    { devices, spawn, onEnd, ...options }: RankOptions,
+    infos: Parameters<typeof checkDevices>[1],
+  ): Promise<RankGroup> {
+    checkDevices(options.device, infos, devices);
+    const group = new RankGroup(onEnd);
+    const { backend, environments, over } = await arrangeMeeting(options.device, devices);
+    try {
+      for (const device of devices) {
+        const process = await spawn();
+        group.#ranks.push(
+          new Rank(unitName(options.device, device), process, (_rank, how) => group.#lost(how)),
+        );
+      }
+      if (group.#end) throw group.#end;
+      const started = await Promise.allSettled(
+        group.#ranks.map((rank, k) => rank.start({ options, backend, environment: environments[k]! })),
+      );
+      const [error] = group.#errors(started);
+      if (error) throw error;
+      return group;
+    } catch (error) {
+      // nobody has it yet: the caller hears of it by this alone
+      group.#end ??= new EngineError('internal', 'The engine did not start.');
+      await group.#killAll();
+      throw error;
+    } finally {
+      over();
+    }
+  }
+
+  get size(): number {
+    return this.#ranks.length;
+  }
+
+  /** All ranks do the same and are alike afterwards. Their results; where one fails alone, that is the end of all. */
+  async all(verb: RankVerb, args: unknown[], signal?: AbortSignal): Promise<unknown[]> {
+    const settled = await this.#ask(verb, () => args, signal);
+    const errors = this.#errors(settled);
+    if (errors.length > 0 && errors.length < this.size) {
+      const { code, message, hint } = errors[0]!;
+      this.#finish(
+        new EngineError(code, `${message} The others went on, so they are no longer alike.`, hint),
+      );
+    }
+    return this.#results(settled);
+  }
+
+  /** Each rank has its own request, or none: null. Nothing changes by it. */
+  async each(
+    verb: RankVerb,
+    args: (rank: number) => unknown[] | null,
+    signal?: AbortSignal,
+    onProgress?: (rank: number, p: GenerateProgress) => void,
+  ): Promise<unknown[]> {
+    return this.#results(await this.#ask(verb, args, signal, onProgress));
+  }
+
+  /** The first rank alone. */
+  async first(verb: RankVerb, args: unknown[], signal?: AbortSignal): Promise<unknown> {
+    const [result] = await this.each(verb, (rank) => (rank === 0 ? args : null), signal);
+    return result;
+  }
+
+  async close(): Promise<void> {
+    if (this.#end) return;
+    const closed = Promise.allSettled(this.#ranks.map((rank) => rank.call(++this.#jobs, 'close', [])));
+    let late: NodeJS.Timeout | undefined;
+    const patience = new Promise((resolve) => (late = setTimeout(resolve, PATIENCE_MS)));
+    await Promise.race([closed, patience]);
+    clearTimeout(late);
+    this.#end ??= new EngineError('not_found', 'the engine is closed');
+    await this.#killAll();
+  }
+
+  async #ask(
+    verb: RankVerb,
+    args: (rank: number) => unknown[] | null,
+    signal?: AbortSignal,
+    onProgress?: (rank: number, p: GenerateProgress) => void,
+  ): Promise<PromiseSettledResult<unknown>[]> {
+    if (this.#end) throw this.#end;
+    if (signal?.aborted) throw new EngineError('cancelled', 'cancelled before it began');
+    const job = ++this.#jobs;
+    const cancel = () => {
+      for (const rank of this.#ranks) rank.cancel(job);
+    };
+    signal?.addEventListener('abort', cancel, { once: true });
+    try {
+      return await Promise.allSettled(
+        this.#ranks.map((rank, k) => {
+          const own = args(k);
+          if (own === null) return null;
+          return rank.call(job, verb, own, onProgress && ((p) => onProgress(k, p)));
+        }),
+      );
+    } finally {
+      signal?.removeEventListener('abort', cancel);
+    }
+  }
+
+  #results(settled: readonly PromiseSettledResult<unknown>[]): unknown[] {
+    if (this.#end) throw this.#end;
+    const [error] = this.#errors(settled);
+    if (error) throw error;
+    return settled.map((one) => (one as PromiseFulfilledResult<unknown>).value);
+  }
+
+  /** What ranks could not do, the reason first: one that gives up tells the others, which are cancelled. */
+  #errors(settled: readonly PromiseSettledResult<unknown>[]): EngineError[] {
+    if (this.#end) return [this.#end];
+    const errors = settled.flatMap((one, k) =>
+      one.status === 'rejected' ? [{ error: one.reason as EngineError, rank: this.#ranks[k]! }] : [],
+    );
+    errors.sort((a, b) => Number(a.error.code === 'cancelled') - Number(b.error.code === 'cancelled'));
+    const same = errors.length === this.size && errors.every(({ error }) => error.message === errors[0]!.error.message);
+    return errors.map(({ error, rank }) =>
+      same || this.size === 1 || error.code === 'cancelled'
+        ? error
+        : new EngineError(error.code, `${rank.name}: ${error.message}`, error.hint),
+    );
+  }
+
+  #lost(how: string): void {
+    if (this.#end) return;
+    this.#finish(new EngineError('internal', how, 'The engine starts again when it is needed.'));
+  }
+
+  #finish(error: EngineError): void {
+    if (this.#end) return;
+    this.#end = error;
+    for (const rank of this.#ranks) rank.rejectAll(error);
+    void this.#killAll();
+    this.onEnd(error);
+  }
+
+  async #killAll(): Promise<void> {
+    await Promise.all(this.#ranks.map((rank) => rank.kill()));
+  }
+}
