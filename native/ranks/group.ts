@@ -1,10 +1,13 @@
-import { EngineError, type GenerateProgress, type RankOptions } from '../face';
-import { arrangeMeeting, checkDevices, unitName } from './meeting';
+import { EngineError, type DeviceInfo, type EngineErrorCode, type GenerateProgress, type RankOptions } from '../face';
+import { arrangeMeeting, checkDevices, memoryOfEach, unitName } from './meeting';
 import type { RankVerb } from './process';
 import { Rank } from './rank';
 
 /** An engine that takes longer to let go is ended. */
 const PATIENCE_MS = 10_000;
+
+/** What happens to one device and not to another. */
+const OF_ONE_DEVICE = new Set<EngineErrorCode>(['out_of_memory', 'internal']);
 
 /** The ranks of an engine: what they are asked, and the end of all where one has come to its end. */
 export class RankGroup {
@@ -16,10 +19,11 @@ export class RankGroup {
 
   /** @throws EngineError where a device is not there, or one of them does not start */
   static async start(
-    { devices, spawn, onEnd, ...options }: RankOptions,
-    infos: Parameters<typeof checkDevices>[1],
+    { devices, spawn, onEnd, ...asked }: RankOptions,
+    infos: readonly DeviceInfo[],
   ): Promise<RankGroup> {
-    checkDevices(options.device, infos, devices);
+    const info = checkDevices(asked.device, infos, devices);
+    const options = { ...asked, ...memoryOfEach(asked, info, devices.length) };
     const group = new RankGroup(onEnd);
     const { backend, environments, over } = await arrangeMeeting(options.device, devices);
     try {
@@ -130,11 +134,10 @@ export class RankGroup {
       one.status === 'rejected' ? [{ error: one.reason as EngineError, rank: this.#ranks[k]! }] : [],
     );
     errors.sort((a, b) => Number(a.error.code === 'cancelled') - Number(b.error.code === 'cancelled'));
-    const same = errors.length === this.size && errors.every(({ error }) => error.message === errors[0]!.error.message);
     return errors.map(({ error, rank }) =>
-      same || this.size === 1 || error.code === 'cancelled'
-        ? error
-        : new EngineError(error.code, `${rank.name}: ${error.message}`, error.hint),
+      OF_ONE_DEVICE.has(error.code) && this.size > 1
+        ? new EngineError(error.code, `${rank.name}: ${error.message}`, error.hint)
+        : error,
     );
   }
 

@@ -2,7 +2,10 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { EngineError, type Device, type DeviceInfo } from '../face';
+import { EngineError, type Device, type DeviceInfo, type EngineOptions } from '../face';
+
+/** On the CPU: enough to try anything out. */
+const CPU_PROCESSES = 8;
 
 /** What people know a device by. */
 export const unitName = (device: Device, index: number): string =>
@@ -13,21 +16,31 @@ export const unitName = (device: Device, index: number): string =>
  * share of the threads: for trying out what several GPUs do.
  * @throws EngineError invalid_argument, device_unavailable
  */
-export function checkDevices(device: Device, infos: readonly DeviceInfo[], devices: readonly number[]): void {
+export function checkDevices(device: Device, infos: readonly DeviceInfo[], devices: readonly number[]): DeviceInfo {
   const info = infos.find((i) => i.device === device);
   if (!info?.available)
     throw new EngineError('device_unavailable', `device '${device}' is not available. ${info?.description ?? ''}`);
   if (devices.length === 0) throw new EngineError('invalid_argument', 'devices: none is named');
   const twice = devices.find((d, k) => devices.indexOf(d) !== k);
   if (twice !== undefined) throw new EngineError('invalid_argument', `devices: ${twice} is named twice`);
-  const count = device === 'cpu' ? availableParallelism() : info.units.length;
+  const count = device === 'cpu' ? CPU_PROCESSES : info.units.length;
   const missing = devices.find((d) => !Number.isInteger(d) || d < 0 || d >= count);
-  if (missing === undefined) return;
+  if (missing === undefined) return info;
   const there =
     device === 'cpu'
-      ? `0 to ${count - 1}, processes that share its ${count} threads`
+      ? `0 to ${count - 1}, processes that share its threads`
       : info.units.map(({ description }, k) => `${k} (${description})`).join(', ');
   throw new EngineError('device_unavailable', `There is no ${unitName(device, missing)}. Here: ${there}.`);
+}
+
+/** Each GPU has its own memory; processes on the CPU share what one would have. */
+export function memoryOfEach(
+  { device, memoryLimitBytes }: EngineOptions,
+  { memoryBytes }: DeviceInfo,
+  size: number,
+): Pick<EngineOptions, 'memoryLimitBytes'> {
+  if (device !== 'cpu' || memoryBytes === 0) return {};
+  return { memoryLimitBytes: Math.floor((memoryLimitBytes ?? (memoryBytes / 4) * 3) / size) };
 }
 
 export interface Meeting {
