@@ -214,14 +214,14 @@ describe('a run of steps', () => {
   it('is cancelled as a whole, whenever it is, and goes on', async () => {
     const { adapter, optimizer } = await newLora(three.engine, three.model);
     const ended = { cancelled: 0, done: 0 };
-    for (let turns = 0; turns < 24; turns++) {
+    for (let turns = 0; turns < 12; turns++) {
       const before = await copies(three, adapter);
       const abort = new AbortController();
       // something else first, so that the step waits on some and runs on others
       const busy = three.engine.score({ model: three.model, adapter, rows: pack(rowsOf([200, 3])) });
       const step = three.engine.step({ ...grpo(optimizer, turns), microTokens: 8 }, { signal: abort.signal });
-      if (turns >= 12) await busy;
-      for (let turn = 0; turn < turns % 12; turn++) await new Promise(setImmediate);
+      if (turns >= 6) await busy;
+      for (let turn = 0; turn < turns % 6; turn++) await new Promise(setImmediate);
       abort.abort();
       const [outcomeOf] = await Promise.allSettled([step, busy]);
       if (outcomeOf!.status === 'fulfilled') {

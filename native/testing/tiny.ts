@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { engineModule } from '../index';
-import type { AdapterId, Engine, EngineError, ModelId, OptimizerId, Rows, StepRequest } from '../index';
+import type { AdapterId, Engine, EngineError, EngineOptions, ModelId, OptimizerId, Rows, StepRequest } from '../index';
 import type { Spawned } from '../../electron/supervise/host-spawn';
 import { nodeSpawn } from '../../electron/supervise/node-spawn';
 import { sftLoss } from '../../shared/algorithms/sft';
@@ -15,9 +15,14 @@ export const tinyModel = join(fixtures, 'models/qwen3_tied');
 export const cpuEngine = (): Engine => engineModule('cpu').createEngine({ device: 'cpu' });
 
 /** The same over several processes, and what they are. */
-export async function cpuRanks(count: number, onEnd: (error: EngineError) => void = () => undefined) {
+export async function cpuRanks(
+  count: number,
+  onEnd: (error: EngineError) => void = () => undefined,
+  more: Partial<EngineOptions> = {},
+) {
   const processes: Spawned[] = [];
   const engine = await engineModule('cpu').createRanks({
+    ...more,
     device: 'cpu',
     devices: Array.from({ length: count }, (_, rank) => rank),
     spawn: async () => {
