@@ -218,6 +218,8 @@ export interface EngineModule {
   mlxVersion: string;
   devices(): DeviceInfo[];
   createEngine(options: EngineOptions): Engine;
+  /** @throws EngineError where devices are named that are not there, or twice */
+  checkDevices(device: Device, devices: readonly number[]): void;
   /**
    * One engine over several devices, a process each: prompts and rows are dealt, groups stay whole, and a step's
    * gradients are summed. Results are those of one device, but for the order that sums are made in.

@@ -17,6 +17,7 @@ import type {
   RankPort,
 } from './face';
 import { RankGroup } from './ranks/group';
+import { checkDevices } from './ranks/meeting';
 import type { RankStart } from './ranks/process';
 import { rankedEngine } from './ranks/ranked-engine';
 import { serveRank as serve } from './ranks/serve';
@@ -105,6 +106,8 @@ export function engineModule(device: Device): EngineModule {
     devices: () => guarded(() => addon.devices()),
     createEngine: (options: EngineOptions) =>
       guarded(() => wrapEngine(new addon.NativeEngine(options), options.device)),
+    checkDevices: (device, devices) =>
+      guarded(() => void checkDevices(device, addon.devices(), devices)),
     createRanks: async (options) =>
       rankedEngine(options.device, await RankGroup.start(options, guarded(() => addon.devices()))),
     checkModel: (path) => guarded(() => addon.checkModel({ path })),

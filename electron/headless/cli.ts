@@ -36,6 +36,7 @@ function help(): string {
     ...lines,
     '',
     '  --home DIR      data folder (ATELIER_HOME)       --device cpu|cuda|metal (ATELIER_DEVICE)',
+    '  --devices 0,1   GPUs that work together (ATELIER_DEVICES)',
     '',
   ].join('\n');
 }

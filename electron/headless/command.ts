@@ -13,7 +13,11 @@ export interface Command {
   run(args: string[]): Promise<number>;
 }
 
-const shared = { home: { type: 'string' }, device: { type: 'string' } } as const;
+const shared = {
+  home: { type: 'string' },
+  device: { type: 'string' },
+  devices: { type: 'string' },
+} as const;
 type Options = NonNullable<ParseArgsConfig['options']>;
 
 /** A command's arguments, with those that every command has. @throws ERR_PARSE_ARGS_... */
@@ -24,13 +28,26 @@ export function readArguments<O extends Options>(args: string[], options: O) {
     allowPositionals: true,
     strict: true,
   });
-  const common = values as { home?: string; device?: string };
+  const common = values as { home?: string; device?: string; devices?: string };
   return {
     values,
     positionals,
     home: common.home ?? dataFolder(),
     device: chooseDevice(common.device ?? process.env['ATELIER_DEVICE']),
+    devices: readDevices(common.devices ?? process.env['ATELIER_DEVICES']),
   };
+}
+
+/** "0,1"; undefined where none is named. Whether they are there, the backend says. @throws AtelierError invalid_input */
+export function readDevices(text: string | undefined): number[] | undefined {
+  if (text === undefined) return undefined;
+  const parts = text.split(',').map((part) => part.trim());
+  if (parts.every((part) => /^\d{1,4}$/.test(part))) return parts.map(Number);
+  throw new AtelierError(
+    'invalid_input',
+    `--devices: "${text}" is not a list of numbers.`,
+    'Name GPUs by their numbers: --devices 0,1',
+  );
 }
 
 export function readPort(text: string | undefined, fallback: number): number {

@@ -15,14 +15,14 @@ const EXAMPLES = 3;
 const print = (text = '') => void process.stdout.write(`${text}\n`);
 
 async function main(args: string[]): Promise<number> {
-  const { values, positionals, home, device } = readArguments(args, {
+  const { values, positionals, home, device, devices } = readArguments(args, {
     port: { type: 'string' },
     seed: { type: 'string', default: '0' },
   });
   refuseMore(positionals, 0, '[--seed N] [--port N] [--home DIR] [--device D]', 'npm run demo --');
   const seed = readNumber('--seed', values.seed);
   const started = performance.now();
-  const local = await openLocal({ home, device, port: readPort(values.port, 0) });
+  const local = await openLocal({ home, device, devices, port: readPort(values.port, 0) });
   return work(local, async () => {
     const { client } = local;
     const { id, queued } = await client.runs.start({ ...demo, seed });

@@ -4,12 +4,16 @@ import { contract, type AtelierContract } from '../../shared/contract';
 import { createClient, domPort, type Client } from '../../shared/rpc';
 import { startBackend } from '../backend/entry';
 import { Access, forgetPort, makeSecret, notePort, startWebServer } from '../backend/transport';
+import type { HostSpawn } from '../supervise/host-spawn';
 import { nodeSpawn } from '../supervise/node-spawn';
 import { pageFolder } from './page-folder';
 
 export interface LocalOptions {
   home: string;
   device: Device;
+  /** Numbers of the devices that work together; absent: as the settings say. */
+  devices?: readonly number[] | undefined;
+  spawn?: HostSpawn;
   /** Serve the page too, on this port (0: any): the run can be watched in a browser. */
   port?: number;
 }
@@ -22,14 +26,15 @@ export interface Local {
 }
 
 /** A backend in this process, asked as a page asks it: for the commands that end by themselves. */
-export async function openLocal({ home, device, port }: LocalOptions): Promise<Local> {
+export async function openLocal({ home, device, devices, port, spawn = nodeSpawn }: LocalOptions): Promise<Local> {
   const backend = await startBackend({
     home,
     device,
+    devices,
     host: 'cli',
     pages: null,
     roots: null,
-    spawn: nodeSpawn,
+    spawn,
     restarted: false,
   });
   try {

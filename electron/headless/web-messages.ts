@@ -3,6 +3,8 @@ import type { Device } from '../../native/face';
 export interface WebOptions {
   home: string;
   device: Device;
+  /** Numbers of the devices that work together; absent: as the settings say. */
+  devices?: readonly number[] | undefined;
   /** Folders whose models and data may be opened from the page. */
   roots: string[];
 }

@@ -6,6 +6,8 @@ import { Rank } from './rank';
 /** An engine that takes longer to let go is ended. */
 const PATIENCE_MS = 10_000;
 
+const CLOSED = new EngineError('not_found', 'the engine is closed');
+
 /** What happens to one device and not to another. */
 const OF_ONE_DEVICE = new Set<EngineErrorCode>(['out_of_memory', 'internal']);
 
@@ -13,6 +15,8 @@ const OF_ONE_DEVICE = new Set<EngineErrorCode>(['out_of_memory', 'internal']);
 export class RankGroup {
   readonly #ranks: Rank[] = [];
   #jobs = 0;
+  /** Somebody has it: its end is told. */
+  #open = false;
   #end: EngineError | null = null;
 
   private constructor(private readonly onEnd: (error: EngineError) => void) {}
@@ -39,9 +43,9 @@ export class RankGroup {
       );
       const [error] = group.#errors(started);
       if (error) throw error;
+      group.#open = true;
       return group;
     } catch (error) {
-      // nobody has it yet: the caller hears of it by this alone
       group.#end ??= new EngineError('internal', 'The engine did not start.');
       await group.#killAll();
       throw error;
@@ -84,13 +88,14 @@ export class RankGroup {
   }
 
   async close(): Promise<void> {
-    if (this.#end) return;
+    if (!this.#open) return;
+    this.#open = false;
     const closed = Promise.allSettled(this.#ranks.map((rank) => rank.call(++this.#jobs, 'close', [])));
     let late: NodeJS.Timeout | undefined;
     const patience = new Promise((resolve) => (late = setTimeout(resolve, PATIENCE_MS)));
     await Promise.race([closed, patience]);
     clearTimeout(late);
-    this.#end ??= new EngineError('not_found', 'the engine is closed');
+    this.#end ??= CLOSED;
     await this.#killAll();
   }
 
@@ -101,6 +106,7 @@ export class RankGroup {
     onProgress?: (rank: number, p: GenerateProgress) => void,
   ): Promise<PromiseSettledResult<unknown>[]> {
     if (this.#end) throw this.#end;
+    if (!this.#open) throw CLOSED;
     if (signal?.aborted) throw new EngineError('cancelled', 'cancelled before it began');
     const job = ++this.#jobs;
     const cancel = () => {
@@ -151,7 +157,8 @@ export class RankGroup {
     this.#end = error;
     for (const rank of this.#ranks) rank.rejectAll(error);
     void this.#killAll();
-    this.onEnd(error);
+    if (this.#open) this.onEnd(error);
+    this.#open = false;
   }
 
   async #killAll(): Promise<void> {

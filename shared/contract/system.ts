@@ -24,8 +24,12 @@ export const SystemInfo = z.object({
       available: z.boolean(),
       description: z.string(),
       memoryBytes: z.number(),
+      /** Those of its kind that are there, by number. */
+      units: z.array(z.object({ description: z.string(), memoryBytes: z.number() })),
     }),
   ),
+  /** Of the devices that the engine works on together, their numbers; null: the first alone. */
+  workingOn: z.array(z.number().int()).nullable(),
   folder: z.string(),
 });
 export type SystemInfo = z.infer<typeof SystemInfo>;
@@ -61,6 +65,8 @@ export const Settings = z.object({
   /** Store token ids and logprobs of rollouts (needed for token colours). */
   storeTokens: z.boolean().default(true),
   keepCheckpoints: z.number().int().min(1).max(100).default(2),
+  /** Numbers of the GPUs that work together; null: the first alone. */
+  devices: z.array(z.number().int().min(0)).min(1).nullable().default(null),
 });
 export type Settings = z.infer<typeof Settings>;
 

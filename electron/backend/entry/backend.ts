@@ -20,6 +20,8 @@ export interface BackendOptions {
   home: string;
   host: SystemInfo['host'];
   device: Device;
+  /** Numbers of the devices of that kind that work together; absent: as the settings say. */
+  devices?: readonly number[] | undefined;
   /** Folder of the bundled models, data sets and rewards; default: that of the app. */
   resources?: string;
   /** Folder of the built page, where this host serves one. */
@@ -41,14 +43,21 @@ export interface Backend {
   close(): Promise<void>;
 }
 
-/** @throws AtelierError conflict when another backend has the folder. */
+/**
+ * @throws AtelierError conflict when another backend has the folder
+ * @throws EngineError where devices are named that are not there
+ */
 export async function startBackend(options: BackendOptions): Promise<Backend> {
-  const { home, device, spawn, pages } = options;
+  const { home, device, devices, spawn, pages } = options;
+  if (devices) engineModule(device).checkDevices(device, devices);
   const unlock = lockFolder(home);
   const log = new Log(home);
   const settings = await SettingsFile.open(home);
   const module = () => engineModule(device);
-  const engineHost = new EngineHost(device, module, () => settings.values.memoryLimitBytes);
+  const engineHost = new EngineHost(device, module, () => settings.values.memoryLimitBytes, {
+    chosen: () => devices ?? settings.values.devices,
+    spawn,
+  });
   const library = openLibrary({
     home,
     resources: options.resources ?? join(appRoot(), 'resources'),

@@ -1,4 +1,12 @@
-import type { AdapterId, AdapterInfo, Device, Engine, EngineModule, ModelInfo } from '../../../native/face';
+import type {
+  AdapterId,
+  AdapterInfo,
+  Device,
+  Engine,
+  EngineModule,
+  ModelInfo,
+  RankProcess,
+} from '../../../native/face';
 import { BASE_BITS, type BaseWeights } from '../../../shared/algorithms';
 
 export type EngineState = { state: 'starting' | 'ready' } | { state: 'failed'; error: unknown };
@@ -24,12 +32,22 @@ export interface Lease {
 export type Taught =
   { kind: 'adapter'; folder: string; weights: BaseWeights } | { kind: 'model'; folder: string };
 
+/** What an engine over several devices is made with. */
+export interface SeveralDevices {
+  /** Numbers of the devices that work together; null: the first one, in this process. */
+  chosen(): readonly number[] | null;
+  spawn(kind: 'rank'): Promise<RankProcess>;
+}
+
 /**
  * The one engine of a backend, made at first use, with the models that it holds. A model stays after use, so
  * that the next chat is quick, until another needs the room.
  */
 export class EngineHost {
   #engine: Promise<Engine> | null = null;
+  #devices: readonly number[] | null = null;
+  /** Who holds a model of the engine, or is about to. */
+  readonly #holders = new Set<symbol>();
   #state: EngineState = { state: 'starting' };
   readonly #resident = new Map<string, Promise<Resident>>();
 
@@ -37,10 +55,16 @@ export class EngineHost {
     readonly device: Device,
     private readonly module: () => EngineModule,
     private readonly memoryLimitBytes: () => number | null,
+    private readonly several: SeveralDevices | null = null,
   ) {}
 
   get state(): EngineState {
     return this.#state;
+  }
+
+  /** Devices that the engine works on together; null: one, in this process. */
+  get devices(): readonly number[] | null {
+    return this.#devices;
   }
 
   /** @throws EngineError device_unavailable and others; the next call tries again. */
@@ -52,11 +76,7 @@ export class EngineHost {
   async #start(): Promise<Engine> {
     this.#state = { state: 'starting' };
     try {
-      const limit = this.memoryLimitBytes();
-      const engine = this.module().createEngine({
-        device: this.device,
-        ...(limit === null ? {} : { memoryLimitBytes: limit }),
-      });
+      const engine = await this.#create();
       this.#state = { state: 'ready' };
       return engine;
     } catch (error) {
@@ -66,11 +86,65 @@ export class EngineHost {
     }
   }
 
+  async #create(): Promise<Engine> {
+    const limit = this.memoryLimitBytes();
+    const options = { device: this.device, ...(limit === null ? {} : { memoryLimitBytes: limit }) };
+    const { several } = this;
+    const devices = several?.chosen() ?? null;
+    this.#devices = devices;
+    if (several === null || devices === null) return this.module().createEngine(options);
+    return this.module().createRanks({
+      ...options,
+      devices,
+      spawn: () => several.spawn('rank'),
+      onEnd: (error) => {
+        // what it held went with it; the next call makes another
+        this.#state = { state: 'failed', error };
+        this.#engine = null;
+        this.#resident.clear();
+        this.#holders.clear();
+      },
+    });
+  }
+
+  /** Where other devices have been chosen, another engine takes over as soon as nobody uses this one. */
+  async renew(): Promise<void> {
+    const made = this.#engine;
+    const chosen = this.several?.chosen() ?? null;
+    if (made === null || this.#holders.size > 0 || String(chosen) === String(this.#devices)) return;
+    const engine = await made.catch(() => null);
+    const jobs = engine === null ? 0 : (await engine.stats()).jobs;
+    if (jobs === 0 && this.#holders.size === 0 && this.#engine === made) await this.close();
+  }
+
   /**
    * The model at a path with its weights as stored or quantised, loaded once each. `weightBytes` (of f32) of it must
    * fit; models nobody uses make room.
    */
   async acquire(path: string, weightBytes: number, weights: BaseWeights = 'stored'): Promise<Lease> {
+    await this.renew();
+    return this.#holding((letGo) => this.#acquire(path, weightBytes, weights, letGo));
+  }
+
+  /** Work that ends with something held, until `letGo`. */
+  async #holding<T>(work: (letGo: () => void) => Promise<T>): Promise<T> {
+    const holder = Symbol();
+    const letGo = () => void this.#holders.delete(holder);
+    this.#holders.add(holder);
+    try {
+      return await work(letGo);
+    } catch (error) {
+      letGo();
+      throw error;
+    }
+  }
+
+  async #acquire(
+    path: string,
+    weightBytes: number,
+    weights: BaseWeights,
+    letGo: () => void,
+  ): Promise<Lease> {
     const engine = await this.engine();
     const key = `${weights} ${path}`;
     let loading = this.#resident.get(key);
@@ -86,8 +160,10 @@ export class EngineHost {
       model: resident.info,
       adapter: (folder) => this.#adapter(engine, resident, folder),
       release: () => {
-        if (held) resident.users--;
+        if (!held) return;
         held = false;
+        resident.users--;
+        letGo();
         resident.usedAt = Date.now();
       },
     };
@@ -95,16 +171,19 @@ export class EngineHost {
 
   /** A copy for who changes its weights; nobody else gets it, and `release` unloads it. */
   async own(path: string, weightBytes: number): Promise<{ model: ModelInfo; release(): Promise<void> }> {
-    const engine = await this.engine();
-    await this.#makeRoom(engine, weightBytes);
-    const model = await engine.loadModel(path);
-    return {
-      model,
-      release: async () => {
-        await engine.unloadModel(model.id);
-        await engine.clearCache();
-      },
-    };
+    return this.#holding(async (letGo) => {
+      const engine = await this.engine();
+      await this.#makeRoom(engine, weightBytes);
+      const model = await engine.loadModel(path);
+      return {
+        model,
+        release: async () => {
+          letGo();
+          await engine.unloadModel(model.id);
+          await engine.clearCache();
+        },
+      };
+    });
   }
 
   /** A model with what a run has taught it, to answer with; see `acquire`. Without it in the form of `plain`. */
@@ -168,9 +247,11 @@ export class EngineHost {
   }
 
   async close(): Promise<void> {
-    const engine = await this.#engine?.catch(() => null);
+    const made = this.#engine;
     this.#engine = null;
     this.#resident.clear();
+    this.#holders.clear();
+    const engine = await made?.catch(() => null);
     await engine?.close();
   }
 }

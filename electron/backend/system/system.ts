@@ -40,6 +40,7 @@ export function systemVerbs(options: SystemOptions): Handlers<AtelierContract>['
       mlx,
       device: options.device,
       devices,
+      workingOn: engineHost.devices === null ? null : [...engineHost.devices],
       folder: home,
     };
   }
@@ -100,7 +101,11 @@ export function systemVerbs(options: SystemOptions): Handlers<AtelierContract>['
     checks: () => runChecks(options),
     settings: () => settings.values,
     async saveSettings(values) {
+      if (values.devices) options.module().checkDevices(options.device, values.devices);
       await settings.save(values);
+      await engineHost.renew();
+      // its failure shows in the status
+      engineHost.engine().catch((error: unknown) => log.write('error', 'the engine does not start', error));
       return {};
     },
     diagnostics: async () => ({ text: await diagnostics() }),

@@ -29,7 +29,7 @@ export const chatCommand: Command = {
     'chat --model ID | --run ID [--checkpoint STEP] [--prompt TEXT] [--temperature T] [--repetition-penalty P] ...',
   help: 'talks with a base model, or with what a run made of it',
   async run(args) {
-    const { values, positionals, home, device } = readArguments(args, {
+    const { values, positionals, home, device, devices } = readArguments(args, {
       model: { type: 'string' },
       run: { type: 'string' },
       checkpoint: { type: 'string' },
@@ -51,7 +51,7 @@ export const chatCommand: Command = {
       const text = values[option as keyof typeof NUMBERS];
       if (text !== undefined) numbers[name] = readNumber(`--${option}`, text);
     }
-    const local = await openLocal({ home, device });
+    const local = await openLocal({ home, device, devices });
     try {
       const options: Options = {
         model:

@@ -6,9 +6,9 @@ export const checkCommand: Command = {
   usage: 'check [--json]',
   help: 'what is here, what is missing, and how to mend it',
   async run(args) {
-    const { values, positionals, home, device } = readArguments(args, { json: { type: 'boolean' } });
+    const { values, positionals, home, device, devices } = readArguments(args, { json: { type: 'boolean' } });
     refuseMore(positionals, 0, checkCommand.usage);
-    const local = await openLocal({ home, device });
+    const local = await openLocal({ home, device, devices });
     try {
       const info = await local.client.system.info({});
       const checks = await local.client.system.checks({});
@@ -21,11 +21,11 @@ export const checkCommand: Command = {
         process.stdout.write(
           table(
             ['device', '', 'memory'],
-            info.devices.map((d) => [
-              d.device,
-              d.description,
-              d.available ? `${(d.memoryBytes / 1e9).toFixed(1)} GB` : '',
-            ]),
+            info.devices.flatMap(({ device: name, units, ...d }) =>
+              units.length > 1
+                ? units.map((unit, k) => [`${name} ${k}`, unit.description, inGB(unit.memoryBytes)])
+                : [[name, d.description, d.available ? inGB(d.memoryBytes) : '']],
+            ),
           ),
         );
         process.stdout.write('\n');
@@ -42,3 +42,5 @@ export const checkCommand: Command = {
     }
   },
 };
+
+const inGB = (bytes: number) => `${(bytes / 1e9).toFixed(1)} GB`;

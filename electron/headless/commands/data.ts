@@ -14,14 +14,14 @@ export const dataCommand: Command = {
   usage: 'data [add PATH [--name N] | add --hub OWNER/NAME[:CONFIG[:SPLIT]] | remove ID] [--json]',
   help: 'lists data sets, adds a file, a folder or data from the Hub, forgets one',
   async run(args) {
-    const { values, positionals, home, device } = readArguments(args, {
+    const { values, positionals, home, device, devices } = readArguments(args, {
       name: { type: 'string' },
       hub: { type: 'string' },
       json: { type: 'boolean' },
     });
     refuseMore(positionals, 2, dataCommand.usage);
     const [verb = 'list', target] = positionals;
-    const local = await openLocal({ home, device });
+    const local = await openLocal({ home, device, devices });
     try {
       const { datasets } = local.client;
       if (verb === 'add') {

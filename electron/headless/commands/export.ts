@@ -8,7 +8,7 @@ export const exportCommand: Command = {
   usage: 'export RUN [--checkpoint STEP] [--to DIR] [--as adapter|merged|gguf|mlx] [--type TYPE]',
   help: 'writes an adapter for PEFT, or a merged model, and checks it in a fresh process',
   async run(args) {
-    const { values, positionals, home, device } = readArguments(args, {
+    const { values, positionals, home, device, devices } = readArguments(args, {
       checkpoint: { type: 'string' },
       to: { type: 'string' },
       as: { type: 'string' },
@@ -17,7 +17,7 @@ export const exportCommand: Command = {
     refuseMore(positionals, 1, exportCommand.usage);
     const as = exportForm(values.as, values.type);
     const id = runId(needed(positionals[0], 'RUN', exportCommand.usage));
-    const local = await openLocal({ home, device });
+    const local = await openLocal({ home, device, devices });
     try {
       for await (const item of local.client.runs.export({
         id,

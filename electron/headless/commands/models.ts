@@ -8,13 +8,13 @@ export const modelsCommand: Command = {
   usage: 'models [add PATH [--name N] | remove ID] [--json]',
   help: 'lists models, adds a folder or a GGUF file, forgets one',
   async run(args) {
-    const { values, positionals, home, device } = readArguments(args, {
+    const { values, positionals, home, device, devices } = readArguments(args, {
       name: { type: 'string' },
       json: { type: 'boolean' },
     });
     refuseMore(positionals, 2, modelsCommand.usage);
     const [verb = 'list', target] = positionals;
-    const local = await openLocal({ home, device });
+    const local = await openLocal({ home, device, devices });
     try {
       const { models } = local.client;
       if (verb === 'add') {

@@ -20,7 +20,7 @@ export const rewardsCommand: Command = {
     'rewards [add FILE [--name N] | remove ID | allow REWARD | deny REWARD | key REWARD [--env NAME | --forget]] [--json]',
   help: 'lists rewards, keeps a file as one, allows what one reaches; a judge’s key comes from stdin or --env',
   async run(args) {
-    const { values, positionals, home, device } = readArguments(args, {
+    const { values, positionals, home, device, devices } = readArguments(args, {
       name: { type: 'string' },
       env: { type: 'string' },
       forget: { type: 'boolean' },
@@ -38,7 +38,7 @@ export const rewardsCommand: Command = {
     const reward = () => needed(target, 'REWARD', rewardsCommand.usage);
     // typed before the data folder is locked
     const key = verb === 'key' ? await chosenKey(values) : null;
-    const local = await openLocal({ home, device });
+    const local = await openLocal({ home, device, devices });
     const say = (text: string) => void process.stdout.write(`${text}\n`);
     try {
       const { rewards } = local.client;

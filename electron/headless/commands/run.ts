@@ -14,16 +14,16 @@ export const runCommand: Command = {
   usage: 'run CONFIG.yaml | --resume RUN [--port N]',
   help: 'trains a run, or goes on with one, and shows it here and in a browser',
   async run(args) {
-    const { values, positionals, home, device } = readArguments(args, {
+    const { values, positionals, home, device, devices } = readArguments(args, {
       port: { type: 'string' },
       resume: { type: 'string' },
     });
     const begin = await chooseRun(positionals, values.resume && runId(values.resume));
-    const local = await openLocal({ home, device, port: readPort(values.port, 0) });
+    const local = await openLocal({ home, device, devices, port: readPort(values.port, 0) });
     let resume = '';
     const follow = async () => {
       const { id, queued, after } = await begin(local.client);
-      resume = resumeCommand(id, home, device);
+      resume = resumeCommand(id, home, device, devices);
       process.stdout.write(`Watch it at ${local.address}\n`);
       if (queued) process.stdout.write('Another run goes first.\n');
       const result = await showRun(local.client, id, { resume, after });
@@ -67,8 +67,9 @@ async function chooseRun(positionals: string[], resume: string | undefined): Pro
   };
 }
 
-export function resumeCommand(id: string, home: string, device: Device): string {
-  const where = device === chooseDevice(undefined) ? '' : ` --device ${device}`;
+export function resumeCommand(id: string, home: string, device: Device, devices?: readonly number[]): string {
+  const several = devices ? ` --devices ${devices.join(',')}` : '';
+  const where = (device === chooseDevice(undefined) ? '' : ` --device ${device}`) + several;
   const place = home === dataFolder() ? '' : ` --home ${/\s/.test(home) ? JSON.stringify(home) : home}`;
   return `${PROGRAM} run --resume ${id}${where}${place}`;
 }

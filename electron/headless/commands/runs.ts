@@ -6,9 +6,9 @@ export const runsCommand: Command = {
   usage: 'runs [--json]',
   help: 'lists runs, newest first',
   async run(args) {
-    const { values, positionals, home, device } = readArguments(args, { json: { type: 'boolean' } });
+    const { values, positionals, home, device, devices } = readArguments(args, { json: { type: 'boolean' } });
     refuseMore(positionals, 0, runsCommand.usage);
-    const local = await openLocal({ home, device });
+    const local = await openLocal({ home, device, devices });
     try {
       const all = await local.client.runs.list({});
       process.stdout.write(

@@ -9,7 +9,7 @@ export const serveCommand: Command = {
   usage: 'serve [--port N] [--models DIR]... [--open]',
   help: 'opens the app in a browser, on this machine only',
   async run(args) {
-    const { values, positionals, home, device } = readArguments(args, {
+    const { values, positionals, home, device, devices } = readArguments(args, {
       port: { type: 'string' },
       models: { type: 'string', multiple: true },
       open: { type: 'boolean' },
@@ -19,6 +19,7 @@ export const serveCommand: Command = {
     const host = await startWebHost({
       home,
       device,
+      devices,
       roots: (values.models ?? []).map((folder) => resolve(folder)),
       port: readPort(values.port, DEFAULT_PORT),
       onAddress(address) {

@@ -293,7 +293,16 @@ export const samples: Samples = {
         platform: 'linux-x64',
         mlx: '0.32.4',
         device: 'cpu',
-        devices: [{ device: 'cpu', available: true, description: 'CPU, 2 threads', memoryBytes: 2 ** 34 }],
+        devices: [
+          {
+            device: 'cpu',
+            available: true,
+            description: 'CPU, 2 threads',
+            memoryBytes: 2 ** 34,
+            units: [{ description: 'CPU, 2 threads', memoryBytes: 2 ** 34 }],
+          },
+        ],
+        workingOn: [0, 1],
         folder: '~/.local/share/atelier',
       },
     },
@@ -317,8 +326,11 @@ export const samples: Samples = {
       ],
     },
     checks: { input: {}, output: [{ id: 'disk', label: 'Disk', state: 'ok', detail: '20 GB free' }] },
-    settings: { input: {}, output: { memoryLimitBytes: null, storeTokens: true, keepCheckpoints: 2 } },
-    saveSettings: { input: { keepCheckpoints: 3 }, output: {} },
+    settings: {
+      input: {},
+      output: { memoryLimitBytes: null, storeTokens: true, keepCheckpoints: 2, devices: null },
+    },
+    saveSettings: { input: { keepCheckpoints: 3, devices: [0, 1] }, output: {} },
     diagnostics: { input: {}, output: { text: 'Atelier 0.1.0' } },
   },
 };
