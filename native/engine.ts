@@ -88,6 +88,7 @@ export function wrapEngine(native: NativeEngine, device: Device): Engine {
 
   return {
     device,
+    devices: 1,
     stats: () => run(() => native.stats()),
     clearCache: () => run((job) => native.clearCache(job, {})),
     resetPeak: () => run((job) => native.resetPeak(job, {})),

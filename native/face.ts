@@ -161,6 +161,8 @@ export interface LogitsRequest {
  */
 export interface Engine {
   readonly device: Device;
+  /** How many of them work together; prompts and rows are dealt, and memory is each one's. */
+  readonly devices: number;
   /** At once, beside a running job. */
   stats(): Promise<EngineStats>;
   /** Releases the buffer cache (between roles). */

@@ -93,7 +93,8 @@ describe('a run on two devices', () => {
 
   it('is estimated by what each device has', async () => {
     await open([0, 1]);
-    const { memory, problems } = await local.client.runs.estimate(config());
+    const { memory, devices, problems } = await local.client.runs.estimate(config());
+    expect(devices).toBe(2);
     expect(problems.filter(({ level }) => level === 'error')).toEqual([]);
     await local.close();
     await open();

@@ -65,6 +65,7 @@ export function rankedEngine(device: Device, ranks: RankGroup): Engine {
 
   return {
     device,
+    devices: ranks.size,
     stats: async () => joinStats((await ranks.each('stats', () => [])) as EngineStats[]),
     clearCache: () => all('clearCache', []),
     resetPeak: () => all('resetPeak', []),

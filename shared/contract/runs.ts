@@ -168,7 +168,7 @@ export const Run = RunSummary.extend({
 });
 export type Run = z.infer<typeof Run>;
 
-/** What a run will take, by owner. Bytes. */
+/** What a run will take, by owner. Bytes of a device. */
 export const Estimate = z.object({
   memory: z.object({
     weights: z.number(),
@@ -180,7 +180,10 @@ export const Estimate = z.object({
     activations: z.number(),
     total: z.number(),
   }),
+  /** Of one device, as `memory` is. */
   availableBytes: z.number(),
+  /** GPUs that share the work, each of which takes so much memory. */
+  devices: z.number().int(),
   secondsPerStep: z.number(),
   totalSeconds: z.number(),
   diskBytes: z.number(),

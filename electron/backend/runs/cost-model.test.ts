@@ -47,6 +47,7 @@ function costs(
       prompt: parsed['onPolicy'] === undefined ? { mean: 100, longest: 100 } : { mean: 40, longest: 40 },
       others: 0,
       availableBytes: Infinity,
+      devices: 1,
       ...shape,
     },
   );
@@ -152,4 +153,21 @@ it('rows that are forwarded together take the memory of the longest', () => {
   const of = (longest: number) => costs('sft', { batchSize: 4 }, 0, {}, {}, { row: { mean: 100, longest } });
   expect(of(250).memory.activations - of(100).memory.activations).toBeCloseTo(4 * 150 * 1000, 6);
   expect(of(250).secondsPerStep).toBe(of(100).secondsPerStep);
+});
+
+it('devices share the answers of whole prompts and the rows, and each holds the weights', () => {
+  const params = { prompts: 8, groupSize: 4, maxNewTokens: 64 };
+  const on = (devices: number) => costs('grpo', params, 0, {}, {}, { devices, microTokens: 1e6 });
+  const [one, two, three] = [on(1), on(2), on(3)];
+  expect(two.memory.weights).toBe(one.memory.weights);
+  expect(two.memory.optimizer).toBe(one.memory.optimizer);
+  expect(two.memory.cache).toBeCloseTo(one.memory.cache / 2, 6);
+  expect(two.leastBytes).toBeLessThan(one.leastBytes);
+  // three, three and two prompts
+  expect(three.memory.cache).toBeCloseTo((one.memory.cache * 3) / 8, 6);
+  expect(two.secondsPerStep).toBeLessThan(one.secondsPerStep);
+  // one row cannot be shared
+  const row = (devices: number) =>
+    costs('sft', { batchSize: 1 }, 0, {}, {}, { devices }).memory.activations;
+  expect(row(2)).toBe(row(1));
 });

@@ -1,7 +1,7 @@
 import { ROWS_AT_ONCE, type ModelInfo } from '../../../native/face';
 import type { CommonParams, Needs } from '../../../shared/algorithms';
 import type { Estimate } from '../../../shared/contract/runs';
-import type { Rates } from '../train';
+import { mostOnOne, type Rates } from '../train';
 
 /** Time goes by the mean; memory by the longest, for rows that are forwarded together are padded to it. */
 export interface Lengths {
@@ -28,7 +28,10 @@ export interface RunShape {
   keepCheckpoints: number;
   /** Bytes of the teacher and the reward model, where the policy's base does not serve as them too. */
   others: number;
+  /** Of a device. */
   availableBytes: number;
+  /** How many share the work. */
+  devices: number;
 }
 
 /** Bytes that an optimiser remembers of each number (native/src/train/rules/rule.h). */
@@ -70,12 +73,16 @@ export function costsOf(
   const answered = Math.min(shape.prompt.mean + length, most);
   const rowTokens = (answers * answered + (rows - answers) * Math.min(shape.row.mean, most)) / rows;
 
-  const sampling = (prompts: number, count: number) => {
-    if (count === 0) return 0;
+  // a prompt's answers stay on one device
+  const answersOnOne = (prompts: number, count: number) =>
+    count === 0 ? 0 : (mostOnOne(prompts, shape.devices) * count) / prompts;
+  const sampling = (prompts: number, all: number) => {
+    if (all === 0) return 0;
+    const count = answersOnOne(prompts, all);
     // answers beyond what is decoded at once follow as others end
     const decodeSteps = Math.max(longest, (count * length) / ROWS_AT_ONCE);
     return (
-      prompts * shape.prompt.mean * rates.prefillPerToken +
+      mostOnOne(prompts, shape.devices) * shape.prompt.mean * rates.prefillPerToken +
       decodeSteps * rates.decodeFixed +
       count * length * rates.decodePerRow
     );
@@ -85,8 +92,9 @@ export function costsOf(
   const training = trainRows * rowTokens * update * needs.passes;
   // a forward is about a third of forward and backward
   const forwards = (shape.forwards * rows * rowTokens * policy.secondsPerToken) / 3;
+  const asked = rollouts > 0 ? needs.prompts : own;
   const secondsPerStep =
-    sampling(rollouts > 0 ? needs.prompts : own, answers) + judging(rollouts) + training + forwards;
+    sampling(asked, answers) + judging(rollouts) + training + forwards;
   const compared = needs.roles.filter((role) => role === 'policy' || role === 'reference').length;
   const evaluation =
     rollouts > 0
@@ -116,12 +124,14 @@ export function costsOf(
   const optimizer = moments + masters + (shape.full ? trained * 4 : 0);
   const checkpoint = moments + masters + adapter + (shape.full ? model.weightBytes : 0);
   const answer = (shape.prompt.mean + longest) * rates.samplingPerToken;
-  const slots = Math.min(answers, ROWS_AT_ONCE) * answer;
+  const slots = Math.min(answersOnOne(asked, answers), ROWS_AT_ONCE) * answer;
   const padded = Math.max(
     answers > 0 ? Math.min(shape.prompt.longest + longest, most) : 0,
     answers < rows ? Math.min(shape.row.longest, most) : 0,
   );
-  const atOnce = (tokens: number, bytes = 0) => Math.min(tokens, shape.microTokens) * bytes;
+  // a row is not divided
+  const atOnce = (tokens: number, bytes = 0) =>
+    Math.min(Math.max(tokens / shape.devices, Math.min(tokens, padded)), shape.microTokens) * bytes;
   const oneUpdate = (trainRows * padded) / needs.minibatches;
   const train = Math.max(
     atOnce(oneUpdate, policy.bytesPerToken),

@@ -19,7 +19,7 @@ const adapterKey = ({ loraTargets, loraRanks, loraAlphas }: CommonParams) =>
 /** Measured once for a model with a data set and a size of step; other fields of the form only scale it. */
 const measured = new WeakMap<RunsOptions['engineHost'], Map<string, Promise<Measure>>>();
 
-const nothing = {
+const NOTHING = {
   memory: { weights: 0, adapter: 0, optimizer: 0, others: 0, cache: 0, activations: 0, total: 0 },
   secondsPerStep: 0,
   totalSeconds: 0,
@@ -35,9 +35,11 @@ export async function estimateRun(
   signal: AbortSignal,
 ): Promise<Estimate> {
   const { problems, checked } = await checkConfig(config, options.sources, runs);
-  const stats = await (await options.engineHost.engine()).stats();
-  const availableBytes = stats.memoryLimitBytes;
-  if (!checked) return { ...nothing, availableBytes, problems };
+  const working = await options.engineHost.engine();
+  const { devices } = working;
+  const { memoryLimitBytes: availableBytes } = await working.stats();
+  const nothing = { ...NOTHING, availableBytes, devices };
+  if (!checked) return { ...nothing, problems };
   const { model, needs, algorithm, params } = checked;
   const program = algorithm.losses(params).policy;
   let prepared;
@@ -52,7 +54,6 @@ export async function estimateRun(
     const path = details?.path ?? 'data.dataset';
     return {
       ...nothing,
-      availableBytes,
       problems: [...problems, { level: 'error', path, message, ...(hint ? { hint } : {}) }],
     };
   }
@@ -86,13 +87,13 @@ export async function estimateRun(
       Math.round(Math.log2(needs.prompts * needs.groupSize)),
       needs.prompts * needs.groupSize > FEW_ROWS,
       Math.round(4 * (needs.onPolicy ?? 0)),
+      devices,
     ].join(' ');
     const kept = await known.get(key)?.catch(() => null);
     if (kept && !covers(kept.rates, needs)) known.delete(key);
     if (!known.has(key) && runs.isBusy()) {
       return {
         ...nothing,
-        availableBytes,
         problems: [
           ...problems,
           {
@@ -118,7 +119,7 @@ export async function estimateRun(
       if (problem === null) throw error;
       return problem;
     });
-    if ('level' in measure) return { ...nothing, availableBytes, problems: [...problems, measure] };
+    if ('level' in measure) return { ...nothing, problems: [...problems, measure] };
     const { rates, others } = measure;
     const { leastBytes, ...costs } = costsOf(lease.model, rates, {
       needs,
@@ -134,6 +135,7 @@ export async function estimateRun(
       microTokens,
       keepCheckpoints: options.settings.values.keepCheckpoints,
       availableBytes,
+      devices,
     });
     if (leastBytes > availableBytes) {
       problems.push({
@@ -163,7 +165,7 @@ export async function estimateRun(
         message: 'Answers were longer than the measure had time for: the time shown is the most it can take.',
       });
     }
-    return { ...costs, availableBytes, problems };
+    return { ...costs, availableBytes, devices, problems };
   } finally {
     lease.release();
     prepared.close();

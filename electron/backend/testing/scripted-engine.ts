@@ -100,6 +100,7 @@ export function scriptedEngine(options: ScriptedOptions = {}): ScriptedEngine {
 
   return {
     device: 'cpu',
+    devices: 1,
     calls,
     weights: (adapter) => weights(adapter).slice(),
     stats: () =>

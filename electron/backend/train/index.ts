@@ -13,6 +13,7 @@ export {
   type WeightedScorer,
   type Weights,
 } from './job';
+export { mostOnOne } from './share';
 export { train, type Outcome } from './loop';
 export { probe, type Rates } from './probe';
 export type { ProbeRequest } from './probe-request';

@@ -3,6 +3,7 @@ import type { Needs } from '../../../shared/algorithms';
 import type { ProbeRequest } from './probe-request';
 import { firstRows } from './probe-rows';
 import type { Weights } from './job';
+import { mostOnOne } from './share';
 import { withPeak } from './with-peak';
 
 /** What answering costs. Seconds of a decoding step: fixed, and for each row. All 0 where a step answers nothing. */
@@ -79,10 +80,12 @@ export async function sample(
     );
     return { rows, heldBytes, seconds: (performance.now() - start) / 1000 };
   };
+  // all rates are a device's: of its share of prompts, with all answers to them
+  const share = mostOnOne(prompts.length, engine.devices) / prompts.length;
   const promptTokens = prompts.reduce((sum, { length }) => sum + length, 0);
   await generate(prompts.slice(0, 1), 2, signal); // kernels and caches warm
   const prefill = await generate(prompts, 1, signal);
-  const prefillPerToken = prefill.seconds / promptTokens;
+  const prefillPerToken = prefill.seconds / (promptTokens * share);
   const few = await generate(prompts.slice(0, 1), 8, signal);
 
   const budget = AbortSignal.any([signal, AbortSignal.timeout(SAMPLING_BUDGET_MS)]);
@@ -91,7 +94,8 @@ export async function sample(
 
   const lengths = full.rows.map((row) => row.ids.length);
   const steps = Math.max(1, ...lengths);
-  const tokens = lengths.reduce((sum, length) => sum + length, 0);
+  const allTokens = lengths.reduce((sum, length) => sum + length, 0);
+  const tokens = allTokens * share;
   // two lines through two measures: time = steps * fixed + tokens * perRow
   const fewSteps = Math.max(1, ...few.rows.map((row) => row.ids.length));
   const fewTokens = few.rows.reduce((sum, row) => sum + row.ids.length, 0);
@@ -105,13 +109,13 @@ export async function sample(
     decodeFixed: Math.max(0, fullSeconds - tokens * decodePerRow) / steps,
     decodePerRow,
     prefillPerToken,
-    meanLength: complete ? tokens / lengths.length : limit,
+    meanLength: complete ? allTokens / lengths.length : limit,
     longest: complete ? steps : limit,
     limit,
     complete,
     samplingPerToken:
       (bytes - full.heldBytes) /
-      (Math.min(lengths.length, ROWS_AT_ONCE) * (promptTokens / prompts.length + steps)),
+      (Math.min(lengths.length * share, ROWS_AT_ONCE) * (promptTokens / prompts.length + steps)),
     samplingHeld: full.heldBytes,
   };
   return { rates, rows: full.rows };

@@ -3,6 +3,7 @@ import type { PromptRow, RowList } from '../datasets';
 import type { Sample } from './job';
 import type { ProbeRequest } from './probe-request';
 import { firstRows } from './probe-rows';
+import { mostOnOne } from './share';
 import { withPeak } from './with-peak';
 import { TRAIN_TOKENS } from './probe-training';
 
@@ -37,6 +38,6 @@ export async function scoreSome(
   const tokens = samples.reduce((sum, { prompt, ids }) => sum + prompt.ids.length + ids.length, 0);
   return {
     secondsPerToken: Math.min(cold, await score()) / tokens,
-    bytesPerToken: bytes / (samples.length * longest),
+    bytesPerToken: bytes / (mostOnOne(samples.length, engine.devices) * longest),
   };
 }

@@ -3,6 +3,7 @@ import type { LossProgram } from '../../../shared/program';
 import { buildBatch, lossTokens, type TrainRow } from './batch';
 import { optimizerSpec } from './optimizer-spec';
 import type { ProbeRequest } from './probe-request';
+import { mostOnOne } from './share';
 import { withPeak } from './with-peak';
 
 /** What an update of one role costs: seconds of forward and backward, and bytes above the resident ones, per padded token. */
@@ -35,7 +36,8 @@ export async function trainSome(
     if (rows.length > 0 && (rows.length + unit) * longest > TRAIN_TOKENS) break;
     rows.push(...next);
   }
-  const padded = rows.length * Math.max(...rows.map((row) => row.ids.length));
+  // memory is a device's, and so are the rows that it holds
+  const padded = unit * mostOnOne(rows.length / unit, engine.devices) * longestOf(rows);
   const kind = adapter && params.optimizer === 'muon' ? 'adamw' : params.optimizer;
   const optimizer = await engine.createOptimizer(
     adapter ? { kind: 'adapter', adapter: adapter.id } : { kind: 'full', model: model.id },
@@ -70,6 +72,8 @@ export async function trainSome(
     await engine.freeOptimizer(optimizer);
   }
 }
+
+const longestOf = (rows: readonly TrainRow[]) => Math.max(...rows.map((row) => row.ids.length));
 
 /** What costs the same whatever it is: numbers of other models, say, that a step would have to compute first. */
 function withStandIns(rows: TrainRow[], { inputs }: LossProgram): TrainRow[] {

@@ -49,6 +49,7 @@ export const samples: Samples = {
       output: {
         memory: { weights: 6, adapter: 1, optimizer: 2, others: 5, cache: 3, activations: 4, total: 21 },
         availableBytes: 2 ** 33,
+        devices: 2,
         secondsPerStep: 1.2,
         totalSeconds: 96,
         diskBytes: 1000,

@@ -106,6 +106,7 @@ function Numbers({ estimate }: { estimate: Estimate }) {
         <span>Memory</span>
         <span>
           <b>{formatBytes(memory.total)}</b> of {formatBytes(estimate.availableBytes)}
+          {estimate.devices > 1 && ` on each of ${estimate.devices} GPUs`}
         </span>
       </div>
       <MemoryBar
