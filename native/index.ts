@@ -106,10 +106,15 @@ export function engineModule(device: Device): EngineModule {
     devices: () => guarded(() => addon.devices()),
     createEngine: (options: EngineOptions) =>
       guarded(() => wrapEngine(new addon.NativeEngine(options), options.device)),
-    checkDevices: (device, devices) =>
-      guarded(() => void checkDevices(device, addon.devices(), devices)),
+    checkDevices: (device, devices) => guarded(() => void checkDevices(device, addon.devices(), devices)),
     createRanks: async (options) =>
-      rankedEngine(options.device, await RankGroup.start(options, guarded(() => addon.devices()))),
+      rankedEngine(
+        options.device,
+        await RankGroup.start(
+          options,
+          guarded(() => addon.devices()),
+        ),
+      ),
     checkModel: (path) => guarded(() => addon.checkModel({ path })),
     readGguf: (file) => guarded(() => addon.readGguf({ file })),
     readSafetensorsHeader: (file) => guarded(() => addon.readSafetensorsHeader({ file })),
@@ -123,7 +128,8 @@ async function startRank({ options, backend, environment }: RankStart): Promise<
     () => new addon.NativeEngine({ ...options, ...(backend === null ? {} : { ranks: backend }) }),
   );
   const engine = wrapEngine(native, options.device);
-  if (backend !== null) await native.joinRanks(0, {}).catch((error: unknown) => Promise.reject(engineError(error)));
+  if (backend !== null)
+    await native.joinRanks(0, {}).catch((error: unknown) => Promise.reject(engineError(error)));
   return engine;
 }
 

@@ -33,7 +33,11 @@ const gone = (process: Spawned) =>
     process.onExit((_code, signal, words) => resolve({ signal, words })),
   );
 
-const failure = (work: Promise<unknown>): Promise<unknown> => work.then(() => 'no failure', (error: unknown) => error);
+const failure = (work: Promise<unknown>): Promise<unknown> =>
+  work.then(
+    () => 'no failure',
+    (error: unknown) => error,
+  );
 
 it('a process that ends ends the others, every call and the engine, with its name', async () => {
   const { engine, processes, ended } = await ranks(3);
@@ -97,7 +101,9 @@ it('is closed with all its processes', async () => {
   const { engine, processes, ended } = await ranks(2);
   const { id: model } = await engine.loadModel(tinyModel);
   const { optimizer } = await newLora(engine, model);
-  const steps = Array.from({ length: 5 }, () => failure(engine.step(sftStep(optimizer, rowsOf([300, 200, 100])))));
+  const steps = Array.from({ length: 5 }, () =>
+    failure(engine.step(sftStep(optimizer, rowsOf([300, 200, 100])))),
+  );
   await engine.close();
   for (const process of processes) await gone(process);
   for (const step of steps) expect(await step).toMatchObject({ code: 'cancelled' });
@@ -142,7 +148,9 @@ it('does not start where one process does not, and leaves none', async () => {
     },
     onEnd: (error) => ended.push(error),
   });
-  expect(await failure(start)).toMatchObject({ message: expect.stringContaining('CPU process 1 ended (SIGKILL)') });
+  expect(await failure(start)).toMatchObject({
+    message: expect.stringContaining('CPU process 1 ended (SIGKILL)'),
+  });
   for (const process of processes) await gone(process);
 });
 
@@ -153,7 +161,10 @@ it('is one process too, on the one device that was chosen', async () => {
   open.push(one);
   const { id: other } = await one.loadModel(tinyModel);
   const results = [];
-  for (const [of, id] of [[engine, model], [one, other]] as const) {
+  for (const [of, id] of [
+    [engine, model],
+    [one, other],
+  ] as const) {
     const { optimizer } = await newLora(of, id);
     const { seconds: _s, peakBytes: _p, ...rest } = await of.step(sftStep(optimizer, rowsOf([9, 4])));
     results.push(rest);

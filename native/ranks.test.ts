@@ -159,7 +159,14 @@ describe('a run of steps', () => {
     groups: Int32Array.from(rows, (_, row) => Math.floor(row / 2)),
     skip: Uint8Array.from(rows, (_, row) => (Math.floor(row / 2) === 2 ? 1 : 0)),
     program: JSON.stringify(
-      grpoLoss({ clipLow: 0.2, clipHigh: 0.28, normalisation: 'dapo', maxNewTokens: 32, beta: 0, entropyBonus: 0.01 }),
+      grpoLoss({
+        clipLow: 0.2,
+        clipHigh: 0.28,
+        normalisation: 'dapo',
+        maxNewTokens: 32,
+        beta: 0,
+        entropyBonus: 0.01,
+      }),
     ),
     inputs: {
       loss,
@@ -258,7 +265,9 @@ describe('a run of steps', () => {
 });
 
 describe('answers', () => {
-  const prompts = [[1, 2, 3], [7, 7, 9, 11, 4, 2], [5], [100, 200], [3, 1, 4, 1, 5]].map((p) => Int32Array.from(p));
+  const prompts = [[1, 2, 3], [7, 7, 9, 11, 4, 2], [5], [100, 200], [3, 1, 4, 1, 5]].map((p) =>
+    Int32Array.from(p),
+  );
   const request = (model: ModelId, more: Partial<GenerateRequest> = {}): GenerateRequest => ({
     model,
     adapter: null,
@@ -281,7 +290,11 @@ describe('answers', () => {
     const made = [];
     for (const { engine, model, start } of [one, two, three]) {
       const adapter = what.includes('adapter') ? (await engine.loadAdapter(model, start)).id : null;
-      const { seconds: _s, heldBytes: _h, ...rest } = await engine.generate(request(model, { ...more, adapter }));
+      const {
+        seconds: _s,
+        heldBytes: _h,
+        ...rest
+      } = await engine.generate(request(model, { ...more, adapter }));
       made.push(rest);
     }
     const [want, ...others] = made;
@@ -307,10 +320,13 @@ describe('answers', () => {
 
   it('end where they are cancelled, and what was there is given', async () => {
     const abort = new AbortController();
-    const { rows } = await two.engine.generate(request(two.model, { maxNewTokens: 240, stopIds: new Int32Array() }), {
-      onProgress: () => abort.abort(),
-      signal: abort.signal,
-    });
+    const { rows } = await two.engine.generate(
+      request(two.model, { maxNewTokens: 240, stopIds: new Int32Array() }),
+      {
+        onProgress: () => abort.abort(),
+        signal: abort.signal,
+      },
+    );
     expect(rows).toHaveLength(15);
     expect(rows.some(({ finish }) => finish === 'cancelled')).toBe(true);
   });

@@ -26,7 +26,13 @@ export interface Local {
 }
 
 /** A backend in this process, asked as a page asks it: for the commands that end by themselves. */
-export async function openLocal({ home, device, devices, port, spawn = nodeSpawn }: LocalOptions): Promise<Local> {
+export async function openLocal({
+  home,
+  device,
+  devices,
+  port,
+  spawn = nodeSpawn,
+}: LocalOptions): Promise<Local> {
   const backend = await startBackend({
     home,
     device,

@@ -1,4 +1,3 @@
-
 /** Enough for an error and where it came from, and for a person to read. */
 const LENGTH = 600;
 

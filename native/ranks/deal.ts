@@ -61,7 +61,8 @@ export function joinGenerated(
     rowsOfPrompts(items, samples).forEach((row, k) => {
       rows[row] = { ...result.rows[k]!, prompt: Math.floor(row / samples) };
     });
-  const most = (of: (result: GenerateResult) => number) => Math.max(0, ...parts.map(({ result }) => of(result)));
+  const most = (of: (result: GenerateResult) => number) =>
+    Math.max(0, ...parts.map(({ result }) => of(result)));
   return {
     rows,
     seconds: most(({ seconds }) => seconds),

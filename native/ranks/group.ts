@@ -1,4 +1,10 @@
-import { EngineError, type DeviceInfo, type EngineErrorCode, type GenerateProgress, type RankOptions } from '../face';
+import {
+  EngineError,
+  type DeviceInfo,
+  type EngineErrorCode,
+  type GenerateProgress,
+  type RankOptions,
+} from '../face';
 import { arrangeMeeting, checkDevices, memoryOfEach, unitName } from './meeting';
 import type { RankVerb } from './process';
 import { Rank } from './rank';
@@ -115,7 +121,7 @@ export class RankGroup {
     signal?.addEventListener('abort', cancel, { once: true });
     try {
       return await Promise.allSettled(
-        this.#ranks.map((rank, k) => {
+        this.#ranks.map(async (rank, k) => {
           const own = args(k);
           if (own === null) return null;
           return rank.call(job, verb, own, onProgress && ((p) => onProgress(k, p)));

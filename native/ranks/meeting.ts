@@ -16,10 +16,17 @@ export const unitName = (device: Device, index: number): string =>
  * share of the threads: for trying out what several GPUs do.
  * @throws EngineError invalid_argument, device_unavailable
  */
-export function checkDevices(device: Device, infos: readonly DeviceInfo[], devices: readonly number[]): DeviceInfo {
+export function checkDevices(
+  device: Device,
+  infos: readonly DeviceInfo[],
+  devices: readonly number[],
+): DeviceInfo {
   const info = infos.find((i) => i.device === device);
   if (!info?.available)
-    throw new EngineError('device_unavailable', `device '${device}' is not available. ${info?.description ?? ''}`);
+    throw new EngineError(
+      'device_unavailable',
+      `device '${device}' is not available. ${info?.description ?? ''}`,
+    );
   if (devices.length === 0) throw new EngineError('invalid_argument', 'devices: none is named');
   const twice = devices.find((d, k) => devices.indexOf(d) !== k);
   if (twice !== undefined) throw new EngineError('invalid_argument', `devices: ${twice} is named twice`);

@@ -86,7 +86,14 @@ export function rankedEngine(device: Device, ranks: RankGroup): Engine {
       const shares = dealPrompts(request, ranks.size);
       const { samplesPerPrompt: samples } = request;
       const listeners = hooks?.onProgress && joinProgress(shares, samples, hooks.onProgress);
-      const parts = await dealt<GenerateResult>('generate', request, shares, somePrompts, hooks?.signal, listeners);
+      const parts = await dealt<GenerateResult>(
+        'generate',
+        request,
+        shares,
+        somePrompts,
+        hooks?.signal,
+        listeners,
+      );
       return joinGenerated(parts, samples);
     },
     async score(request, hooks) {

@@ -4,7 +4,16 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { engineModule } from '../index';
-import type { AdapterId, Engine, EngineError, EngineOptions, ModelId, OptimizerId, Rows, StepRequest } from '../index';
+import type {
+  AdapterId,
+  Engine,
+  EngineError,
+  EngineOptions,
+  ModelId,
+  OptimizerId,
+  Rows,
+  StepRequest,
+} from '../index';
 import type { Spawned } from '../../electron/supervise/host-spawn';
 import { nodeSpawn } from '../../electron/supervise/node-spawn';
 import { sftLoss } from '../../shared/algorithms/sft';

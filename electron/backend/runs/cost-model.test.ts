@@ -167,7 +167,6 @@ it('devices share the answers of whole prompts and the rows, and each holds the 
   expect(three.memory.cache).toBeCloseTo((one.memory.cache * 3) / 8, 6);
   expect(two.secondsPerStep).toBeLessThan(one.secondsPerStep);
   // one row cannot be shared
-  const row = (devices: number) =>
-    costs('sft', { batchSize: 1 }, 0, {}, {}, { devices }).memory.activations;
+  const row = (devices: number) => costs('sft', { batchSize: 1 }, 0, {}, {}, { devices }).memory.activations;
   expect(row(2)).toBe(row(1));
 });

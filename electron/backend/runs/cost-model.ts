@@ -93,8 +93,7 @@ export function costsOf(
   // a forward is about a third of forward and backward
   const forwards = (shape.forwards * rows * rowTokens * policy.secondsPerToken) / 3;
   const asked = rollouts > 0 ? needs.prompts : own;
-  const secondsPerStep =
-    sampling(asked, answers) + judging(rollouts) + training + forwards;
+  const secondsPerStep = sampling(asked, answers) + judging(rollouts) + training + forwards;
   const compared = needs.roles.filter((role) => role === 'policy' || role === 'reference').length;
   const evaluation =
     rollouts > 0

@@ -38,7 +38,9 @@ const spawn: HostSpawn = async () => {
     pid: 1,
     port: {
       post: (request) =>
-        void answer(request as VerifyRequest).then((message) => (message ? reply(message) : exit(1, null, ''))),
+        void answer(request as VerifyRequest).then((message) =>
+          message ? reply(message) : exit(1, null, ''),
+        ),
       onMessage: (listener) => (reply = listener),
       onClose: () => undefined,
       close: () => undefined,

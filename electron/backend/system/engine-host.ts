@@ -139,12 +139,7 @@ export class EngineHost {
     }
   }
 
-  async #acquire(
-    path: string,
-    weightBytes: number,
-    weights: BaseWeights,
-    letGo: () => void,
-  ): Promise<Lease> {
+  async #acquire(path: string, weightBytes: number, weights: BaseWeights, letGo: () => void): Promise<Lease> {
     const engine = await this.engine();
     const key = `${weights} ${path}`;
     let loading = this.#resident.get(key);

@@ -59,7 +59,8 @@ NativeEngine::~NativeEngine() {
 
 Napi::Value NativeEngine::submit(Info info, const Verb& verb) {
   try {
-    return host_->submit(info.Env(), job_of(info), verb.prepare(Fields(info[1], verb.name)), verb.of_all_ranks);
+    return host_->submit(
+        info.Env(), job_of(info), verb.prepare(Fields(info[1], verb.name)), verb.of_all_ranks);
   } catch (const Napi::Error&) {
     throw;
   } catch (...) {  // no memory for the copies, too: nothing else may cross into JS

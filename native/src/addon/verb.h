@@ -33,14 +33,14 @@ Verb verb(const char* name, Read read, Work work, bool of_all_ranks = false) {
   return {
       name,
       [read, work](const Fields& fields) {
-            return resolving([request = read(fields), work](Engine& e, const CancelFlag& c) {
-              if constexpr (std::is_void_v<decltype(work(e, request, c))>) {
-                work(e, request, c);
-                return std::monostate();
-              } else {
-                return work(e, request, c);
-              }
-            });
+        return resolving([request = read(fields), work](Engine& e, const CancelFlag& c) {
+          if constexpr (std::is_void_v<decltype(work(e, request, c))>) {
+            work(e, request, c);
+            return std::monostate();
+          } else {
+            return work(e, request, c);
+          }
+        });
       },
       of_all_ranks};
 }

@@ -81,3 +81,34 @@ TEST_CASE("closing drops what waits and stops what runs") {
   worker.join();
   CHECK(dropped == 1);
 }
+
+TEST_CASE("a job that others wait for runs although it was cancelled, and before the end") {
+  Worker worker;
+  std::promise<void> begun, go_on;
+  std::vector<int> found;
+  auto waited_for = [&](JobId id) {
+    return Worker::Job{id, [&, id](const CancelFlag& cancelled) {
+                         found.push_back(static_cast<int>(id) * (cancelled ? -1 : 1));
+                       }};
+  };
+  worker.post(
+      {1,
+       [&](const CancelFlag&) {
+         begun.set_value();
+         go_on.get_future().wait();
+       },
+       [] {}});
+  for (JobId id : {2, 3, 4}) {
+    worker.post(waited_for(id));
+  }
+  begun.get_future().wait();
+  worker.cancel(3);
+  CHECK(worker.jobs() == 4);
+  bool last = false;
+  worker.close([&] { last = found.size() == 3; });
+  go_on.set_value();
+  worker.join();
+  // closing cancels what is left
+  CHECK(found == std::vector<int>{-2, -3, -4});
+  CHECK(last);
+}

@@ -93,8 +93,7 @@ std::vector<std::vector<double>> Ranks::gather(const std::vector<double>& values
     halves.push_back(std::isfinite(high) ? static_cast<float>(value - high) : 0.0f);
   }
   const auto width = static_cast<int>(halves.size());
-  auto all =
-      mx::distributed::all_gather(mx::array(halves.begin(), {width}, mx::float32), group_);
+  auto all = mx::distributed::all_gather(mx::array(halves.begin(), {width}, mx::float32), group_);
   all.eval();
   std::vector<std::vector<double>> by_rank(size());
   for (size_t i = 0; i < all.size(); i += 2) {
@@ -108,8 +107,8 @@ std::vector<float> Ranks::sum(const std::vector<float>& values) const {
   if (!group_ || values.empty()) {
     return values;
   }
-  auto all = summed(
-      mx::array(values.begin(), {static_cast<int>(values.size())}, mx::float32), *group_);
+  auto all =
+      summed(mx::array(values.begin(), {static_cast<int>(values.size())}, mx::float32), *group_);
   return {all.data<float>(), all.data<float>() + all.size()};
 }
 

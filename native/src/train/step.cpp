@@ -66,8 +66,7 @@ Numbers whole_prepass(
     const std::optional<Teacher>& teacher,
     const std::atomic<bool>& cancelled,
     const Ranks& ranks) {
-  const ScoreOptions options{
-      request.temperature, objective.prepass_wanted(), request.micro_tokens};
+  const ScoreOptions options{request.temperature, objective.prepass_wanted(), request.micro_tokens};
   if (options.wanted.empty()) {
     return {};
   }
@@ -92,8 +91,11 @@ Numbers whole_prepass(
   return made;
 }
 
-std::vector<MicroBatch>
-plan(const Model& model, const Objective& objective, const StepRequest& request, const Ranks& ranks) {
+std::vector<MicroBatch> plan(
+    const Model& model,
+    const Objective& objective,
+    const StepRequest& request,
+    const Ranks& ranks) {
   const auto all = objective.units();
   const auto units = share_of(all, request.rows.targets(), ranks.rank(), ranks.size());
   const auto targets = request.rows.targets();
@@ -129,8 +131,8 @@ std::vector<mx::array> zeros_like(const std::vector<mx::array>& arrays) {
 void measure_experts(Forward& forward, ExpertCounts counts, const Ranks& ranks) {
   auto& chosen_E = counts.chosen_E;
   double tokens = 0;
-  for (const auto& of : ranks.gather(
-           {static_cast<double>(chosen_E.size()), counts.tokens, counts.layers})) {
+  for (const auto& of :
+       ranks.gather({static_cast<double>(chosen_E.size()), counts.tokens, counts.layers})) {
     chosen_E.resize(std::max(chosen_E.size(), static_cast<size_t>(of[0])));
     tokens += of[1];
     counts.layers = std::max(counts.layers, of[2]);
@@ -146,7 +148,11 @@ struct Sums {
   program::Parts parts;
 };
 
-void add_up(Gradients& result, const Sums& own, const program::Program& program, const Ranks& ranks) {
+void add_up(
+    Gradients& result,
+    const Sums& own,
+    const program::Program& program,
+    const Ranks& ranks) {
   std::vector<double> numbers{own.batches, own.loss};
   for (const auto& [value, weight] : own.parts) {
     numbers.insert(numbers.end(), {value, weight});

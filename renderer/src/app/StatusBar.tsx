@@ -31,7 +31,14 @@ export function StatusBar() {
       <span title={status?.engineMessage}>
         <Status tone={tone} label={words} small />
       </span>
-      {info.data !== undefined && <span className={styles.quiet}>{deviceNames[info.data.device]}</span>}
+      {info.data !== undefined && (
+        <span className={styles.quiet}>
+          {deviceNames[info.data.device]}
+          {info.data.workingOn !== null &&
+            info.data.workingOn.length > 1 &&
+            ` × ${info.data.workingOn.length}`}
+        </span>
+      )}
       {status !== null && <Memory memory={status.memory} />}
       <span className={styles.space} />
       {status?.activeRun != null && <ActiveRun run={status.activeRun} queued={status.queued} />}

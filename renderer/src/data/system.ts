@@ -1,11 +1,12 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useSyncExternalStore } from 'react';
 import type { z } from 'zod';
-import type { Settings as SettingsSchema } from '../../../shared/contract/system';
+import type { SystemInfo as InfoSchema, Settings as SettingsSchema } from '../../../shared/contract/system';
 import { useClient, useData } from './context';
 import type { SystemStatus } from './status-store';
 
 export type { SystemStatus };
+export type SystemInfo = z.infer<typeof InfoSchema>;
 export type Settings = z.infer<typeof SettingsSchema>;
 
 export function useStatus(): SystemStatus | null {
@@ -43,7 +44,11 @@ export function useSaveSettings() {
   const queries = useQueryClient();
   return useMutation({
     mutationFn: (settings: Settings) => client.system.saveSettings(settings),
-    onSuccess: () => queries.invalidateQueries({ queryKey: ['system', 'settings'] }),
+    // the engine's devices are among them
+    onSuccess: () =>
+      Promise.all(
+        ['settings', 'info'].map((what) => queries.invalidateQueries({ queryKey: ['system', what] })),
+      ),
   });
 }
 

@@ -21,6 +21,7 @@ import {
   useStatus,
   type Settings,
 } from '../../data/system';
+import { GpuChoice } from './GpuChoice';
 import styles from './SettingsScreen.module.css';
 
 type Theme = 'system' | 'light' | 'dark';
@@ -66,6 +67,7 @@ function Training() {
   const settings = useSettings();
   const save = useSaveSettings();
   const status = useStatus();
+  const info = useInfo();
   if (settings.isError)
     return (
       <Section title="Training">
@@ -108,6 +110,9 @@ function Training() {
             />
           )}
         </Field>
+        {info.data !== undefined && (
+          <GpuChoice info={info.data} chosen={shown.devices} onChange={(devices) => put({ devices })} />
+        )}
         <Field
           inline
           label="Store tokens of rollouts"
