@@ -1,12 +1,12 @@
 // npm run bench -- NAME [options]: measures, prints, and fails where a bound is missed. One file a bench.
-import { benchCost } from './cost';
-import { benchDemo } from './demo';
-import { benchEngine } from './engine';
 
-const benches: Record<string, (args: string[]) => Promise<number>> = {
-  cost: benchCost,
-  demo: benchDemo,
-  engine: benchEngine,
+type Bench = (args: string[]) => Promise<number>;
+/** Each loaded when it is wanted: on a bare GPU machine not all that others need is there. */
+const benches: Record<string, () => Promise<Bench>> = {
+  cost: async () => (await import('./cost')).benchCost,
+  demo: async () => (await import('./demo')).benchDemo,
+  devices: async () => (await import('./devices')).benchDevices,
+  engine: async () => (await import('./engine')).benchEngine,
 };
 
 const [name = '', ...rest] = process.argv.slice(2);
@@ -15,4 +15,6 @@ if (!bench) {
   process.stderr.write(`bench: "${name}" is none of ${Object.keys(benches).join(', ')}.\n`);
   process.exit(2);
 }
-process.exit(await bench(rest));
+process.exit(await (await bench())(rest));
+
+export {};

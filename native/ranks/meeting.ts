@@ -7,6 +7,14 @@ import { EngineError, type Device, type DeviceInfo, type EngineOptions } from '.
 /** On the CPU: enough to try anything out. */
 const CPU_PROCESSES = 8;
 
+/**
+ * NCCL's own switches for several ranks on one GPU, to prove the way where there is but one: as it stands, or as if
+ * each were another machine's.
+ */
+const shareOne = (device: Device): boolean =>
+  device === 'cuda' &&
+  (process.env['NCCL_MULTI_RANK_GPU_ENABLE'] === '1' || process.env['NCCL_HOSTID'] !== undefined);
+
 /** What people know a device by. */
 export const unitName = (device: Device, index: number): string =>
   device === 'cpu' ? `CPU process ${index}` : `GPU ${index}`;
@@ -29,7 +37,8 @@ export function checkDevices(
     );
   if (devices.length === 0) throw new EngineError('invalid_argument', 'devices: none is named');
   const twice = devices.find((d, k) => devices.indexOf(d) !== k);
-  if (twice !== undefined) throw new EngineError('invalid_argument', `devices: ${twice} is named twice`);
+  if (twice !== undefined && !shareOne(device))
+    throw new EngineError('invalid_argument', `devices: ${twice} is named twice`);
   const count = device === 'cpu' ? CPU_PROCESSES : info.units.length;
   const missing = devices.find((d) => !Number.isInteger(d) || d < 0 || d >= count);
   if (missing === undefined) return info;
@@ -74,6 +83,9 @@ export async function arrangeMeeting(device: Device, devices: readonly number[])
         NCCL_PORT: String(ports[0]!),
         // they are all here: no other network is needed to meet
         NCCL_SOCKET_IFNAME: process.env['NCCL_SOCKET_IFNAME'] ?? 'lo',
+        ...(process.env['NCCL_HOSTID'] === undefined
+          ? {}
+          : { NCCL_HOSTID: `${process.env['NCCL_HOSTID']}-${rank}` }),
       })),
       over: () => undefined,
     };

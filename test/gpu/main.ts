@@ -15,6 +15,8 @@ const { values, device } = readArguments(process.argv.slice(2), {
   /** Files of the fixtures that do not depend on the device need packages from a registry: leave them out. */
   item: { type: 'string', multiple: true },
 });
+const source = import.meta.url.endsWith('.ts');
+const runner = source ? ['--import', 'tsx'] : [];
 if (device === 'cpu') {
   process.stderr.write(
     'gpu-proof: the device is the CPU, where there is nothing to prove.\n' +
@@ -23,29 +25,48 @@ if (device === 'cpu') {
   process.exit(2);
 }
 
+const there = engineModule(device)
+  .devices()
+  .find((one) => one.device === device);
 const proof = {
-  device: engineModule(device)
-    .devices()
-    .find((there) => there.device === device),
+  device: there,
   mlx: engineModule(device).mlxVersion,
   commit: appCommit(),
   node: process.versions.node,
   conformance: conformance(device, values.item ?? []),
   grpo: await threeSteps(device),
+  devices: together(device, there?.units.length ?? 0),
 };
 const text = JSON.stringify(proof, null, 2);
 if (values.out) writeFileSync(values.out, text);
 process.stdout.write(`${text}\n`);
-process.exit(proof.conformance.failed.length === 0 && proof.grpo.steps.length === 3 ? 0 : 1);
+process.exit(
+  proof.conformance.failed.length === 0 && proof.grpo.steps.length === 3 && !('wrong' in proof.devices)
+    ? 0
+    : 1,
+);
+
+/** All GPUs on one step, against one of them (bench/devices.ts); skipped where there is one. */
+function together(on: Device, count: number): object {
+  if (count < 2) return { skipped: `the machine has ${count} such device: nothing can work together` };
+  const program = fileURLToPath(new URL(source ? '../../bench/run.ts' : './bench.js', import.meta.url));
+  const devices = Array.from({ length: count }, (_, k) => k).join(',');
+  const args = [...runner, program, 'devices', '--json', '--device', on, '--devices', devices];
+  try {
+    return JSON.parse(execFileSync(process.execPath, args, { encoding: 'utf8' })) as object;
+  } catch (error) {
+    const { stdout, stderr } = error as { stdout: string; stderr: string };
+    return { wrong: stderr, ...(stdout === '' ? {} : { found: JSON.parse(stdout) as unknown }) };
+  }
+}
 
 /** In a process of its own: it loads MLX with its own settings. */
 function conformance(on: Device, items: string[]) {
-  const source = import.meta.url.endsWith('.ts');
   const program = fileURLToPath(
     new URL(source ? '../../conformance/run.ts' : './conformance.js', import.meta.url),
   );
   const args = [
-    ...(source ? ['--import', 'tsx'] : []),
+    ...runner,
     program,
     '--json',
     ...['--device', on],
