@@ -46,6 +46,8 @@ export interface SeveralDevices {
 export class EngineHost {
   #engine: Promise<Engine> | null = null;
   #devices: readonly number[] | null = null;
+  /** Of the engine before: two would want the memory at once. */
+  #closing: Promise<void> | null = null;
   /** Who holds a model of the engine, or is about to. */
   readonly #holders = new Set<symbol>();
   #state: EngineState = { state: 'starting' };
@@ -76,6 +78,7 @@ export class EngineHost {
   async #start(): Promise<Engine> {
     this.#state = { state: 'starting' };
     try {
+      if (this.#closing) await this.#closing;
       const engine = await this.#create();
       this.#state = { state: 'ready' };
       return engine;
@@ -246,7 +249,10 @@ export class EngineHost {
     this.#engine = null;
     this.#resident.clear();
     this.#holders.clear();
-    const engine = await made?.catch(() => null);
-    await engine?.close();
+    this.#closing = (async () => {
+      const engine = await made?.catch(() => null);
+      await engine?.close();
+    })().finally(() => (this.#closing = null));
+    await this.#closing;
   }
 }
