@@ -1,6 +1,6 @@
 // Several processes are one engine: what they make is what one process makes. On the CPU they meet through MLX's ring,
 // on GPUs through NCCL; everything else is the same code.
-import { readFileSync } from 'node:fs';
+import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -205,6 +205,38 @@ describe('a run of steps', () => {
       });
       got.now.forEach((x, t) => expect(x).toBeCloseTo(want!.now[t]!, 3));
     }
+  });
+
+  it('of all parameters, saved and gone on with, ends as on one process', async () => {
+    const ends = [];
+    for (const { engine } of [one, two, three]) {
+      const { id: model } = await engine.loadModel(tinyModel);
+      const spec = { ...adamw, kind: 'muon', momentum: 0.95 } as const;
+      const optimizer = await engine.createOptimizer({ kind: 'full', model }, spec);
+      const steps = [];
+      for (let step = 0; step < 3; step++)
+        steps.push(await engine.step(sftStep(optimizer, rows, { learningRate: 1e-3, microTokens: 40 })));
+      const saved = join(folder.path, `full-${ends.length}`);
+      mkdirSync(saved);
+      await engine.saveModel(model, saved);
+      await engine.saveOptimizer(optimizer, join(saved, 'optimizer.safetensors'));
+      // what one wrote, all read
+      const { id: again } = await engine.loadModel(saved);
+      const goesOn = await engine.createOptimizer({ kind: 'full', model: again }, spec);
+      await engine.loadOptimizer(goesOn, join(saved, 'optimizer.safetensors'));
+      const next = [optimizer, goesOn].map((o) => engine.step(sftStep(o, rows)));
+      const [whole, resumed] = await Promise.all(next);
+      expect({ ...resumed, seconds: 0, peakBytes: 0 }).toEqual({ ...whole, seconds: 0, peakBytes: 0 });
+      ends.push([...steps, whole!]);
+      await engine.unloadModel(model);
+      await engine.unloadModel(again);
+    }
+    const [want, ...others] = ends;
+    for (const got of others)
+      got.forEach((step, k) => {
+        expect(step.loss / want![k]!.loss).toBeCloseTo(1, 4);
+        expect(step.gradNorm / want![k]!.gradNorm).toBeCloseTo(1, 3);
+      });
   });
 
   it('refuses what is not finite on all alike, and goes on', async () => {

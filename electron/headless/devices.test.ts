@@ -57,6 +57,7 @@ describe('a run on two devices', () => {
     whole = two.id;
     expect(ranks).toHaveLength(2);
     expect(endOf(two.items)).toMatchObject({ status: 'completed' });
+    expect((await local.client.runs.get({ id: whole })).provenance).toMatchObject({ devices: '0, 1' });
     // the same answers, so the same rewards and loss
     const [a, b] = [steps(one.items)[0]!, steps(two.items)[0]!];
     for (const key of Object.keys(a).filter((name) => !/^(perf|time|memory)\//.test(name)))

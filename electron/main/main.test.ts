@@ -19,10 +19,12 @@ process.parentPort.on('message', ({ data, ports }) => {
       if (data === 'work') process.parentPort.postMessage({ type: 'working', run: 'Sums' });
       if (data === 'die') process.exit(9);
       if (data === 'spawn') process.parentPort.postMessage({ type: 'spawn', request: 1, kind: 'reward' });
+      if (data === 'spawn rank') process.parentPort.postMessage({ type: 'spawn', request: 2, kind: 'rank' });
       port.postMessage({ echo: data, env: Object.keys(process.env).sort() });
     });
     port.start();
   }
+  if (data.type === 'exited') process.parentPort.postMessage({ type: 'working', run: data.words });
   if (data.type === 'spawned') {
     const [helper] = ports;
     helper.on('message', ({ data }) => process.parentPort.postMessage({ type: 'working', run: data }));
@@ -38,6 +40,11 @@ process.parentPort.once('message', ({ ports: [port] }) => {
 });
 `;
 
+/** As one of several GPUs' that fails. */
+const rankBundle = `
+process.parentPort.once('message', () => process.stderr.write('out of luck', () => process.exit(1)));
+`;
+
 const dist = mkdtempSync(join(tmpdir(), 'atelier-main-'));
 let backend: Backend;
 let page: fake.BrowserWindow['webContents'];
@@ -49,6 +56,7 @@ beforeAll(async () => {
   writeFileSync(join(dist, 'renderer/index.html'), '<!doctype html><title>Atelier</title>');
   writeFileSync(join(dist, 'backend/utility.js'), backendBundle);
   writeFileSync(join(dist, 'backend/reward-host.js'), rewardBundle);
+  writeFileSync(join(dist, 'backend/rank.js'), rankBundle);
   const started = start({ dist, resources: '/res' });
   expect(fake.app.sandboxed).toBe(true);
   expect(fake.protocol.schemes).toEqual([
@@ -207,6 +215,12 @@ describe('the backend', () => {
     const port = await connect();
     await answerTo(port, 'spawn');
     await vi.waitFor(() => expect(backend.working).toBe('helper with 0 variables'), soon);
+  });
+
+  it('is told what the process of a GPU said last', async () => {
+    const port = await connect();
+    await answerTo(port, 'spawn rank');
+    await vi.waitFor(() => expect(backend.working).toBe('out of luck'), soon);
   });
 
   it('starts again after a crash, and the page gets a new port', async () => {

@@ -55,6 +55,8 @@ export function becomeReady(): void {
 
 class FakeUtilityProcess extends EventEmitter {
   pid: number | undefined;
+  /** Where it is asked for as a pipe. */
+  readonly stderr: NodeJS.ReadableStream | null;
   private readonly worker: Worker;
   constructor(modulePath: string, args: string[], options: Electron.ForkOptions) {
     super();
@@ -64,7 +66,9 @@ class FakeUtilityProcess extends EventEmitter {
       workerData: { module: pathToFileURL(modulePath).href, args },
       env: options.env as NodeJS.ProcessEnv,
       stdout: false,
+      stderr: options.stdio?.[2] === 'pipe',
     });
+    this.stderr = options.stdio?.[2] === 'pipe' ? this.worker.stderr : null;
     this.worker.on('online', () => {
       // Above every real one (at most 2^22), so that a signal to it hits nobody.
       this.pid = 10_000_000 + this.worker.threadId;
@@ -88,7 +92,7 @@ class FakeUtilityProcess extends EventEmitter {
 }
 FakeUtilityProcess satisfies new (
   ...args: never[]
-) => Pick<Electron.UtilityProcess, 'kill' | 'pid'> & EventEmitter;
+) => Pick<Electron.UtilityProcess, 'kill' | 'pid' | 'stderr'> & EventEmitter;
 
 /** Processes forked so far. */
 export const forked: FakeUtilityProcess[] = [];

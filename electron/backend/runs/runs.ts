@@ -15,6 +15,7 @@ import {
   writeRecord,
   type RunRecord,
 } from '../store';
+import type { EngineHost } from '../system';
 import { checkConfig, type Checked } from './check-config';
 import { algorithmOfRun } from './about-run';
 import { execute } from './execute';
@@ -120,6 +121,7 @@ export class Runs implements OtherRuns {
       rewards: checked.rewards,
       provenance: {
         ...this.options.provenance,
+        ...devicesOf(this.options.engineHost),
         model: checked.model.hash,
         template: checked.model.templateHash,
         ...(checked.own ? { algorithm: sha256(checked.own.code) } : {}),
@@ -323,3 +325,7 @@ function deaths(store: RunStore): number {
     if (rows.length === 0) return count;
   }
 }
+
+/** Of several that work together, their numbers: sums are made in another order then. */
+const devicesOf = ({ devices }: Pick<EngineHost, 'devices'>): Record<string, string> =>
+  devices !== null && devices.length > 1 ? { devices: devices.join(', ') } : {};

@@ -9,4 +9,5 @@ it('a run goes on with the device that it had', () => {
   expect(resumeCommand('sums-abc234', '/my data', 'cuda')).toMatch(
     /--resume sums-abc234 --device cuda --home "\/my data"$/,
   );
+  expect(resumeCommand('sums-abc234', dataFolder(), 'cuda', [0, 3])).toMatch(/--device cuda --devices 0,3$/);
 });
