@@ -1,4 +1,5 @@
 // npm run bench -- NAME [options]: measures, prints, and fails where a bound is missed. One file a bench.
+import process from 'node:process';
 
 type Bench = (args: string[]) => Promise<number>;
 /** Each loaded when it is wanted: on a bare GPU machine not all that others need is there. */
@@ -16,5 +17,3 @@ if (!bench) {
   process.exit(2);
 }
 process.exit(await (await bench())(rest));
-
-export {};

@@ -65,7 +65,7 @@ it('says what a process said last', async () => {
   // what no rank understands
   void processes[0]!.port.post(null);
   await gone(processes[0]!);
-  expect(ended[0]!.message).toMatch(/^CPU process 0 ended \(code \d+\); its last words: [^]*TypeError/);
+  expect(ended[0]!.message).toMatch(/^CPU process 0 ended \(code \d+\)\. Its last words: [^]*TypeError/);
   expect(await failure(engine.resetPeak())).toBe(ended[0]);
 });
 

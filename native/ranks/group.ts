@@ -39,9 +39,7 @@ export class RankGroup {
     try {
       for (const device of devices) {
         const process = await spawn();
-        group.#ranks.push(
-          new Rank(unitName(options.device, device), process, (_rank, how) => group.#lost(how)),
-        );
+        group.#ranks.push(new Rank(unitName(options.device, device), process, (how) => group.#lost(how)));
       }
       if (group.#end) throw group.#end;
       const started = await Promise.allSettled(
@@ -68,12 +66,17 @@ export class RankGroup {
   async all(verb: RankVerb, args: unknown[], signal?: AbortSignal): Promise<unknown[]> {
     const settled = await this.#ask(verb, () => args, signal);
     const errors = this.#errors(settled);
-    if (errors.length > 0 && errors.length < this.size) {
-      const { code, message, hint } = errors[0]!;
+    const [error] = errors;
+    if (error && errors.length < this.size)
       this.#finish(
-        new EngineError(code, `${message} The others went on, so they are no longer alike.`, hint),
+        new EngineError(
+          error.code,
+          `The devices are no longer alike, for one could not do what the others did: ${error.message}`,
+          error.hint,
+        ),
       );
-    }
+    // what they meet through may be broken
+    else if (error?.code === 'internal' && this.size > 1) this.#finish(error);
     return this.#results(settled);
   }
 

@@ -19,16 +19,14 @@ export class Rank {
   constructor(
     readonly name: string,
     private readonly process: RankProcess,
-    onEnd: (rank: Rank, how: string) => void,
+    onEnd: (how: string) => void,
   ) {
     process.port.onMessage((message) => this.#heard(message as FromRank));
     this.#ended = new Promise((resolve) => {
       process.onExit((code, signal, words) => {
         const last = words.trim();
-        onEnd(
-          this,
-          `${name} ended (${signal ?? `code ${code}`})${last === '' ? '' : `; its last words: ${last}`}`,
-        );
+        const how = `${name} ended (${signal ?? `code ${code}`}).`;
+        onEnd(last === '' ? how : `${how} Its last words: ${last}`);
         resolve();
       });
     });
