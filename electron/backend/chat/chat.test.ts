@@ -54,11 +54,7 @@ beforeEach(async () => {
   });
   engine.unloadAdapter = async () => void unloaded++;
   const module = { createEngine: () => engine } as unknown as EngineModule;
-  const engineHost = new EngineHost(
-    'cpu',
-    () => module,
-    () => null,
-  );
+  const engineHost = new EngineHost('cpu', () => module);
   const verbs = chatVerbs({
     engineHost,
     model: async (id) => ({

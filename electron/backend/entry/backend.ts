@@ -54,7 +54,11 @@ export async function startBackend(options: BackendOptions): Promise<Backend> {
   const log = new Log(home);
   const settings = await SettingsFile.open(home);
   const module = () => engineModule(device);
-  const engineHost = new EngineHost(device, module, () => settings.values.memoryLimitBytes, {
+  const engineOptions = () => {
+    const limit = settings.values.memoryLimitBytes;
+    return { kernelFolder: join(home, 'kernels'), ...(limit === null ? {} : { memoryLimitBytes: limit }) };
+  };
+  const engineHost = new EngineHost(device, module, engineOptions, {
     chosen: () => devices ?? settings.values.devices,
     spawn,
   });

@@ -31,7 +31,7 @@ beforeAll(async () => {
   const module = () => engineModule('cpu');
   const resources = join(appRoot(), 'resources');
   library = openLibrary({ home, resources, roots: null, module, spawn: nodeSpawn });
-  const engineHost = new EngineHost('cpu', module, () => null);
+  const engineHost = new EngineHost('cpu', module);
   from = {
     sources: librarySources(library),
     engineHost,

@@ -66,11 +66,7 @@ export async function openBackend(
   const options = {
     home,
     sources: { ...scriptedSources, ...more.sources },
-    engineHost: new EngineHost(
-      'cpu',
-      () => module,
-      () => null,
-    ),
+    engineHost: new EngineHost('cpu', () => module),
     settings: await SettingsFile.open(home),
     log: new Log(home),
     provenance: { version: 'test' },

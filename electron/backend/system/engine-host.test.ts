@@ -16,7 +16,7 @@ function hostWith(activeBytes: number) {
     stats: async () => ({ ...(await stats()), activeBytes, memoryLimitBytes: LIMIT }),
   });
   const module = () => ({ createEngine: () => engine }) as unknown as EngineModule;
-  return { events, host: new EngineHost('cpu', module, () => null) };
+  return { events, host: new EngineHost('cpu', module) };
 }
 
 it('loads a second model beside one that nobody uses any more', async () => {
@@ -61,7 +61,7 @@ function hostOf(chosen: { devices: number[] | null }) {
       },
     }) as unknown as EngineModule;
   const spawn = () => Promise.reject(new Error('nothing is started here'));
-  const host = new EngineHost('cpu', module, () => null, { chosen: () => chosen.devices, spawn });
+  const host = new EngineHost('cpu', module, () => ({}), { chosen: () => chosen.devices, spawn });
   return {
     host,
     made,

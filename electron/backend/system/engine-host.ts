@@ -4,6 +4,7 @@ import type {
   Device,
   Engine,
   EngineModule,
+  EngineOptions,
   ModelInfo,
   RankProcess,
 } from '../../../native/face';
@@ -56,7 +57,8 @@ export class EngineHost {
   constructor(
     readonly device: Device,
     private readonly module: () => EngineModule,
-    private readonly memoryLimitBytes: () => number | null,
+    /** What engines are made with, asked for each. */
+    private readonly options: () => Omit<EngineOptions, 'device'> = () => ({}),
     private readonly several: SeveralDevices | null = null,
   ) {}
 
@@ -90,8 +92,7 @@ export class EngineHost {
   }
 
   async #create(): Promise<Engine> {
-    const limit = this.memoryLimitBytes();
-    const options = { device: this.device, ...(limit === null ? {} : { memoryLimitBytes: limit }) };
+    const options = { device: this.device, ...this.options() };
     const { several } = this;
     const devices = several?.chosen() ?? null;
     this.#devices = devices;

@@ -23,7 +23,7 @@ struct EngineOptions {
   bool plain_ops = false;
   std::string kernel_folder = {};
   /** One of several that make steps together: what they meet through, "nccl" or "ring". Empty: alone. */
-  std::string ranks;
+  std::string ranks = {};
 };
 
 struct EngineStats {

@@ -29,7 +29,7 @@ class Worker {
      * In place of run, on the thread that cancels, when the job was still waiting. Must not throw. Absent: the job runs
      * all the same and finds its flag set, as one must that others wait for.
      */
-    std::function<void()> dropped;
+    std::function<void()> dropped = {};
   };
 
   Worker();

@@ -66,7 +66,7 @@ TEST_CASE("gpu steps: memory that is given on before it is free changes no gradi
   const std::atomic<bool> never{false};
   auto made = [&] {
     Objective objective(step.program, step.rows.targets(), {}, {}, {}, step.inputs);
-    return gradients(what, objective, step, std::nullopt, never);
+    return gradients(what, objective, step, std::nullopt, never, {});
   };
   const Gradients kept = made();
   // cuDNN adds up the gradients by queries in any order: two runs differ by bf16's rounding.
