@@ -8,6 +8,7 @@ const benches: Record<string, () => Promise<Bench>> = {
   demo: async () => (await import('./demo')).benchDemo,
   devices: async () => (await import('./devices')).benchDevices,
   engine: async () => (await import('./engine')).benchEngine,
+  memory: async () => (await import('./memory/main')).benchMemory,
 };
 
 const [name = '', ...rest] = process.argv.slice(2);

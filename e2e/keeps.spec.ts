@@ -56,3 +56,14 @@ test('a zoom of 200 % leaves every screen whole', async ({ page, fixtures }) => 
   await expect(start).toBeInViewport();
   expect((await page.getByLabel('Base model').boundingBox())!.width).toBeGreaterThan(300);
 });
+
+test('a run is fitted to memory: the form takes what was chosen, and says why', async ({
+  page,
+  fixtures,
+}) => {
+  await page.goto((await fixtures('full')).address('/new'));
+  await page.getByRole('button', { name: 'Fit to memory' }).click();
+  await expect(page.getByText('Layers are not recomputed: their activations fit.')).toBeVisible();
+  await page.getByRole('radio', { name: 'Advanced' }).click();
+  await expect(page.getByLabel('Tokens at once')).toHaveValue('1024');
+});

@@ -63,10 +63,18 @@ it('rows that do not fit at once wait, and say the same', async () => {
 });
 
 it('a training step is refused where one row cannot fit, never where it does', async () => {
-  const step = async (engine: Engine, length: number, skipped?: number) => {
+  const step = async (
+    engine: Engine,
+    length: number,
+    skipped?: number,
+    times = 1,
+    microTokens = 8192,
+  ) => {
     const { id: model } = await engine.loadModel(tinyModel);
     const lora = await newLora(engine, model);
-    const rows = rowsOf(skipped === undefined ? [length] : [length, skipped]);
+    const rows = rowsOf(
+      skipped === undefined ? Array<number>(times).fill(length) : [length, skipped],
+    );
     return engine.step({
       optimizer: lora.optimizer,
       rows: pack(rows),
@@ -76,11 +84,20 @@ it('a training step is refused where one row cannot fit, never where it does', a
       temperature: 1,
       learningRate: 1e-3,
       maxGradNorm: null,
-      microTokens: 8192,
+      microTokens,
     });
   };
   const { peakBytes } = await within(undefined, (engine) => step(engine, 200));
   expect(await within(peakBytes, (engine) => step(engine, 200))).toMatchObject({ updated: true });
+  // rows that fit one by one, but not at once
+  const eight = (microTokens: number) => (engine: Engine) => step(engine, 200, undefined, 8, microTokens);
+  const room = Math.floor(1.5 * peakBytes);
+  expect(await within(room, eight(200))).toMatchObject({ updated: true });
+  await expect(within(room, eight(8192))).rejects.toMatchObject({
+    code: 'out_of_memory',
+    message: expect.stringMatching(/^Training on 8 rows of 200 tokens at once needs \d+ MiB beside/),
+    hint: expect.stringMatching(/smaller micro-batches.*of 200 tokens at least, recompute layers/),
+  });
   // a long answer that is not learnt from takes nothing
   const third = Math.floor(peakBytes / 3);
   expect(await within(third, (engine) => step(engine, 8, 200))).toMatchObject({ updated: true });

@@ -89,7 +89,9 @@ export interface StepResult {
   seconds: number;
   /** Tokens forwarded, without padding. */
   tokens: number;
+  /** Memory at its peak, in all; and until the gradient stood, before the update. */
   peakBytes: number;
+  gradientPeakBytes: number;
 }
 
 export interface ProgramRequest {

@@ -9,11 +9,13 @@ import { runCommand } from './commands/run';
 import { runsCommand } from './commands/runs';
 import { serveCommand } from './commands/serve';
 import { traceCommand } from './commands/trace';
+import { tuneCommand } from './commands/tune';
 import { PROGRAM, type Command } from './command';
 import { endWith } from './program';
 
 const commands: Record<string, Command> = {
   run: runCommand,
+  tune: tuneCommand,
   runs: runsCommand,
   serve: serveCommand,
   address: addressCommand,

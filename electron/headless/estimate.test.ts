@@ -44,7 +44,8 @@ async function measure(config: RunConfigInput) {
   return { seconds: median(seconds.slice(1)), peak: Math.max(...peaks) };
 }
 const median = (values: number[]) => values.sort((a, b) => a - b)[Math.floor(values.length / 2)]!;
-const close = (estimated: number, measured: number) => Math.abs(estimated / measured - 1) < 0.25;
+const close = (estimated: number, measured: number, share: number) =>
+  Math.abs(estimated / measured - 1) < share;
 
 const RUNS: Record<string, () => RunConfigInput> = {
   'the demo': () => ({ ...sums, algorithm: 'grpo', params: { ...answers, prompts: 8, groupSize: 8 } }),
@@ -77,7 +78,7 @@ const RUNS: Record<string, () => RunConfigInput> = {
 };
 
 it.each(Object.keys(RUNS))(
-  'memory and time of %s are within a quarter of what is then measured',
+  'memory of %s is within a tenth of what is then measured, time within a quarter',
   async (name) => {
     const config = RUNS[name]!();
     const tries: object[] = [];
@@ -89,8 +90,8 @@ it.each(Object.keys(RUNS))(
       const { seconds, peak } = await measure(config);
       await local.close();
       tries.push({ memory, peak, secondsPerStep, seconds });
-      expect(close(memory.total, peak), JSON.stringify(tries)).toBe(true);
-      if (close(secondsPerStep, seconds)) return;
+      expect(close(memory.total, peak, 0.1), JSON.stringify(tries)).toBe(true);
+      if (close(secondsPerStep, seconds, 0.25)) return;
     }
     expect(tries).toEqual('within 25 %');
   },

@@ -73,6 +73,11 @@ export const RunConfig = z
     teacher: RoleModel.nullable().default(null),
     /** The algorithm's own settings (shared/algorithms), checked by its schema. */
     params: z.record(z.string(), z.unknown()).default({}),
+    /**
+     * Padded tokens that the engine forwards and differentiates at once, which changes memory and time and not what is
+     * learnt; null: as many as suit a share of the engine's memory.
+     */
+    microTokens: z.number().int().min(16).max(262_144).nullable().default(null),
     seed: z
       .number()
       .int()

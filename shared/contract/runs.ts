@@ -193,6 +193,52 @@ export const Estimate = z.object({
 });
 export type Estimate = z.infer<typeof Estimate>;
 
+/** How a run is divided so that it fits into memory: changes time, and not what is learnt. */
+export const Fit = z.object({
+  microTokens: z.number().int(),
+  recompute: z.boolean(),
+  /** null: the algorithm does not pack rows. */
+  packing: z.boolean().nullable(),
+});
+export type Fit = z.infer<typeof Fit>;
+
+/** A configuration divided so. */
+export const withFit = <Config extends { params: Record<string, unknown> }>(
+  config: Config,
+  { microTokens, recompute, packing }: Fit,
+): Config & { microTokens: number } => ({
+  ...config,
+  microTokens,
+  params: { ...config.params, recompute, ...(packing === null ? {} : { packing }) },
+});
+
+export const ChosenFit = z.object({
+  fit: Fit,
+  /** What was chosen and why, a sentence each. */
+  reasons: z.array(z.string()),
+  /** Bytes without which the run cannot go on, and those that the engine may use. */
+  leastBytes: z.number(),
+  availableBytes: z.number(),
+});
+export type ChosenFit = z.infer<typeof ChosenFit>;
+
+/** A way to divide a run, tried with the engine by one of its updates. */
+export const TriedFit = z.object({
+  fit: Fit,
+  estimatedBytes: z.number(),
+  /** null where it was not tried: it would not fit. */
+  measured: z.object({ peakBytes: z.number(), secondsPerToken: z.number() }).nullable(),
+});
+export type TriedFit = z.infer<typeof TriedFit>;
+
+export const TuneItem = z.discriminatedUnion('kind', [
+  z.object({ kind: z.literal('chosen'), chosen: ChosenFit }),
+  z.object({ kind: z.literal('tried'), tried: TriedFit }),
+  /** The fastest of those that fit. */
+  z.object({ kind: z.literal('best'), best: TriedFit }),
+]);
+export type TuneItem = z.infer<typeof TuneItem>;
+
 /** One reward's part of a rollout's sum. */
 export const Component = z.object({
   name: z.string(),
@@ -291,6 +337,10 @@ export const runs = {
   get: call(z.object({ id: Id }), Run),
   /** Checks without starting: problems by field, memory and time. */
   estimate: call(RunConfig, Estimate),
+  /** The fastest way to divide a run that fits into memory. Refused with what is needed where none does. */
+  fit: call(RunConfig, ChosenFit),
+  /** Tries that way and its neighbours with the engine, and says which is the fastest. */
+  tune: stream(RunConfig, TuneItem),
   start: call(RunConfig, z.object({ id: Id, queued: z.boolean() })),
   /** Stored rows with seq > after, then live ones. A finished run's stream ends. */
   follow: stream(z.object({ id: Id, after: z.number().int().min(0).default(0) }), FollowItem),

@@ -3,6 +3,13 @@ import { algorithmByKey } from '../../../shared/algorithms';
 import { extraForwards, type Rates } from '../train';
 import { costsOf } from './cost-model';
 
+/** 1,000 bytes a token, whatever the micro-batch, times `of`. */
+const proportional = (of = 1) => ({
+  measured: { lines: 100, length: 100, bytes: of * 10_000_000 },
+  perToken: of * 1000,
+  perPair: 0,
+  move: 0,
+});
 const rates: Rates = {
   decodeFixed: 0.01,
   decodePerRow: 0.001,
@@ -12,9 +19,10 @@ const rates: Rates = {
   limit: 64,
   complete: true,
   trainedShare: 1,
+  samplingPerRow: 0,
   samplingPerToken: 100,
   samplingHeld: 0,
-  policy: { secondsPerToken: 0.003, bytesPerToken: 1000, adapter: { perRank: 1000, fixed: 0 } },
+  policy: { secondsPerToken: 0.003, bytes: proportional(), adapter: { perRank: 1000, fixed: 0 } },
   critic: null,
   scoring: null,
 };
@@ -43,6 +51,7 @@ function costs(
       steps: 10,
       heldOut,
       microTokens: 4096,
+      packed: null,
       keepCheckpoints: 2,
       prompt: parsed['onPolicy'] === undefined ? { mean: 100, longest: 100 } : { mean: 40, longest: 40 },
       others: 0,
@@ -101,7 +110,11 @@ it('a step of more answers than are decoded at once takes their time, and no mor
 
 it('a run cannot do without weights, adapter, training and one answer; the other answers may wait', () => {
   const { memory, leastBytes } = costs('grpo', { prompts: 64, groupSize: 8, maxNewTokens: 64 });
-  expect(memory.total).toBeCloseTo(1e6 + 8000 * 12 + 4096 * rates.policy.bytesPerToken, 6);
+  expect(memory.total).toBeCloseTo(
+    // 34 rows of 120 tokens at once, and the sum of the gradients beside
+    1e6 + 8000 * 12 + 34 * 120 * 1000 + 8000 * 4,
+    6,
+  );
   expect(leastBytes).toBeCloseTo(memory.total, 6);
   const wide = costs('grpo', { prompts: 64, groupSize: 8, maxNewTokens: 64 }, 0, { samplingPerToken: 1e6 });
   expect(wide.memory.total).toBeCloseTo(1e6 + 8000 * 12 + 256 * 120 * 1e6, 0);
@@ -118,7 +131,7 @@ it('a run cannot do without weights, adapter, training and one answer; the other
 
 it('a critic costs its updates, its adapter and its optimiser; the larger of the two updates is the peak', () => {
   const params = { prompts: 8, groupSize: 1, maxNewTokens: 64, passes: 2, minibatches: 1, klWeight: 0 };
-  const critic = { secondsPerToken: 0.002, bytesPerToken: 1500, adapter: { perRank: 900, fixed: 50 } };
+  const critic = { secondsPerToken: 0.002, bytes: proportional(1.5), adapter: { perRank: 900, fixed: 50 } };
   const [without, with_] = [costs('ppo', params), costs('ppo', params, 0, { critic })];
   expect(with_.secondsPerStep - without.secondsPerStep).toBeCloseTo(8 * 110 * 0.002 * 2, 9);
   const numbers = 900 * 8 + 50;

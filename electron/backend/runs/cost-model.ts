@@ -1,7 +1,7 @@
 import { ROWS_AT_ONCE, type ModelInfo } from '../../../native/face';
 import type { CommonParams, Needs } from '../../../shared/algorithms';
 import type { Estimate } from '../../../shared/contract/runs';
-import { mostOnOne, type Rates } from '../train';
+import { largestMicroBatch, mostOnOne, updateBytes, type MicroBatch, type Rates } from '../train';
 
 /** Time goes by the mean; memory by the longest, for rows that are forwarded together are padded to it. */
 export interface Lengths {
@@ -25,6 +25,8 @@ export interface RunShape {
   /** Held-out rows; each is answered twice before and twice after. */
   heldOut: number;
   microTokens: number;
+  /** Lines that a step's rows are packed on; null: each is its own. */
+  packed: MicroBatch | null;
   keepCheckpoints: number;
   /** Bytes of the teacher and the reward model, where the policy's base does not serve as them too. */
   others: number;
@@ -43,7 +45,7 @@ const STATE_BYTES: Record<CommonParams['optimizer'], number> = {
   muon: 4,
 };
 
-interface Costs extends Pick<
+export interface Costs extends Pick<
   Estimate,
   'memory' | 'secondsPerStep' | 'totalSeconds' | 'diskBytes' | 'rollouts'
 > {
@@ -120,22 +122,26 @@ export function costsOf(
   const copies = shape.full && needs.roles.some((role) => role === 'reference' || role === 'critic') ? 2 : 1;
   const weights = model.weightBytes * copies;
   const adapter = (shape.full ? 0 : trained * 4) + ofCritic * 4;
-  const optimizer = moments + masters + (shape.full ? trained * 4 : 0);
+  const optimizer = moments + masters;
   const checkpoint = moments + masters + adapter + (shape.full ? model.weightBytes : 0);
-  const answer = (shape.prompt.mean + longest) * rates.samplingPerToken;
+  const answer = rates.samplingPerRow + (shape.prompt.mean + longest) * rates.samplingPerToken;
   const slots = Math.min(answersOnOne(asked, answers), ROWS_AT_ONCE) * answer;
   const padded = Math.max(
     answers > 0 ? Math.min(shape.prompt.longest + longest, most) : 0,
     answers < rows ? Math.min(shape.row.longest, most) : 0,
   );
+  const unit = needs.data === 'pairs' ? 2 : 1;
+  const lines = Math.max(unit, Math.round(trainRows / needs.minibatches));
+  const all = shape.packed ?? { lines, length: padded };
   // a row is not divided
-  const atOnce = (tokens: number, bytes = 0) =>
-    Math.min(Math.max(tokens / shape.devices, Math.min(tokens, padded)), shape.microTokens) * bytes;
-  const oneUpdate = (trainRows * padded) / needs.minibatches;
+  const onOne = unit * mostOnOne(all.lines / unit, shape.devices);
+  const micro = largestMicroBatch({ ...all, lines: onOne, unit }, shape.microTokens);
   const train = Math.max(
-    atOnce(oneUpdate, policy.bytesPerToken),
-    atOnce(oneUpdate, critic?.bytesPerToken),
-    atOnce(rollouts * padded, scoring?.bytesPerToken),
+    updateBytes(policy.bytes, micro, trained * 4),
+    critic ? updateBytes(critic.bytes, micro, ofCritic * 4) : 0,
+    scoring
+      ? Math.min(mostOnOne(rollouts, shape.devices) * padded, shape.microTokens) * scoring.bytesPerToken
+      : 0,
   );
   const { others } = shape;
   const fixed = weights + adapter + optimizer + others;

@@ -7,7 +7,7 @@ import { checkConfig } from './check-config';
 import { scorersOf } from './rewards';
 import { fromEngine } from './engine-errors';
 import { tellOfRows } from './left-out';
-import { chooseMicroTokens, identity, prepareData, type PreparedData } from './prepare';
+import { identity, microTokensOf, prepareData, type PreparedData } from './prepare';
 import type { Live, RunEntry } from './run-entry';
 import type { RunsOptions } from './options';
 import type { OtherRuns } from './other-runs';
@@ -86,7 +86,7 @@ async function work(entry: RunEntry, live: Live, options: RunsOptions, runs: Oth
       tellOfRows(store, prepared, (performance.now() - start) / 1000);
     }
     await entry.setSteps(await checked.algorithm.steps(params, prepared.usable));
-    const microTokens = await chooseMicroTokens(engine, model, params);
+    const microTokens = await microTokensOf(config, engine, model, params);
     const from = { sources, engineHost, engine, runs, microTokens };
     if (checked.teacher) teacher = await openTeacher(checked.teacher, model, prepared.data, from);
     if (checked.rewardModel) judge = await openRewardModel(checked.rewardModel, from);

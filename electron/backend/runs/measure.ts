@@ -27,13 +27,13 @@ function atSetting(error: unknown): never {
   throw new AtelierError(known.code, known.message, known.hint, { path });
 }
 
-/** What a run costs, measured with every model that takes part. @throws AtelierError with the `path` of one that cannot, or of a setting that the model has no modules for */
-export async function measureRun(
+/** Opens the other models that take part, for as long as `work` takes. @throws AtelierError with the `path` of one that cannot, or of a setting that the model has no modules for */
+export async function withRoles<T>(
   request: Omit<ProbeRequest, 'teacher' | 'rewardModel'>,
   { model, teacher, rewardModel }: Pick<Checked, 'model' | 'teacher' | 'rewardModel'>,
   from: RolesFrom,
-  signal: AbortSignal,
-): Promise<Measure> {
+  work: (request: ProbeRequest, others: number) => Promise<T>,
+): Promise<T> {
   const held: Held<unknown>[] = [];
   const opened = async <Role>(path: string, open: () => Promise<Held<Role>>): Promise<Role> => {
     const one = await open().catch((error: unknown) => {
@@ -48,18 +48,26 @@ export async function measureRun(
     const teaches =
       teacher && (await opened('teacher', () => openTeacher(teacher, model, request.data, from)));
     const judge = rewardModel && (await opened('rewardModel', () => openRewardModel(rewardModel, from)));
-    const rates = await probe(
-      { ...request, teacher: teaches, rewardModel: judge && judge.scorer },
-      signal,
-    ).catch(atSetting);
     const models = new Map(held.map(({ model: each }) => [each.id, each.weightBytes]));
     models.delete(request.model.id);
     const adapters = held.reduce((sum, { adapterBytes }) => sum + adapterBytes, 0);
-    return { rates, others: [...models.values()].reduce((sum, bytes) => sum + bytes, adapters) };
+    const others = [...models.values()].reduce((sum, bytes) => sum + bytes, adapters);
+    return await work({ ...request, teacher: teaches, rewardModel: judge && judge.scorer }, others).catch(
+      atSetting,
+    );
   } finally {
     for (const one of held) await one.release();
   }
 }
+
+/** What a run costs, measured with every model that takes part. */
+export const measureRun = (
+  request: Omit<ProbeRequest, 'teacher' | 'rewardModel'>,
+  checked: Pick<Checked, 'model' | 'teacher' | 'rewardModel'>,
+  from: RolesFrom,
+  signal: AbortSignal,
+): Promise<Measure> =>
+  withRoles(request, checked, from, async (whole, others) => ({ rates: await probe(whole, signal), others }));
 
 /** An error with its place in the form, as the form shows it; null: it is of another kind. */
 export function problemAt(error: unknown): Problem | null {

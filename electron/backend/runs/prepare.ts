@@ -165,8 +165,16 @@ function rewardsIdentity(rewards: readonly FrozenReward[], hash: (text: string) 
   return hash(JSON.stringify(rewards.map(({ code, weight, params }) => [code, weight, params])));
 }
 
-/** Padded tokens a forward and backward holds at once: bounded by a share of the engine's memory. */
-export async function chooseMicroTokens(
+/** Padded tokens that a run forwards and differentiates at once: its own choice, else what suits the engine's memory. */
+export const microTokensOf = async (
+  { microTokens }: Pick<RunConfig, 'microTokens'>,
+  engine: Engine,
+  model: Pick<UsableModel, 'layers' | 'hiddenSize' | 'bytes'>,
+  params: Pick<CommonParams, 'method' | 'recompute'>,
+): Promise<number> => microTokens ?? (await chooseMicroTokens(engine, model, params));
+
+/** Bounded by a share of the engine's memory. */
+async function chooseMicroTokens(
   engine: Engine,
   { layers, hiddenSize, bytes }: Pick<UsableModel, 'layers' | 'hiddenSize' | 'bytes'>,
   { method, recompute }: Pick<CommonParams, 'method' | 'recompute'>,

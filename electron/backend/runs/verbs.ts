@@ -2,6 +2,8 @@ import { stringify } from 'yaml';
 import type { AtelierContract } from '../../../shared/contract';
 import { AtelierError, type Handlers } from '../../../shared/rpc';
 import { estimateRun } from './estimate';
+import { chooseFit } from './fit';
+import { tuneRun } from './tune';
 import { exportForms, exportRun, type ExportOptions } from './export';
 import { followRun } from './follow';
 import type { Runs } from './runs';
@@ -15,6 +17,8 @@ export function runVerbs(runs: Runs, options: ExportOptions): Handlers<AtelierCo
     list: () => Promise.all(runs.all().map((entry) => summarise(entry, runs.place(entry)))),
     get: ({ id }) => details(runs.get(id), runs.place(runs.get(id))),
     estimate: (config, { signal }) => estimateRun(config, options, runs, signal),
+    fit: (config, { signal }) => chooseFit(config, options, runs, signal),
+    tune: (config, { signal }) => tuneRun(config, options, runs, signal),
     start: (config) => runs.start(config),
     follow: ({ id, after }, { signal }) => {
       const entry = runs.get(id);

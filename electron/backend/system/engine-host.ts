@@ -173,6 +173,7 @@ export class EngineHost {
     return this.#holding(async (letGo) => {
       const engine = await this.engine();
       await this.#makeRoom(engine, weightBytes);
+      await this.#dropIdle(engine, `stored ${path}`);
       const model = await engine.loadModel(path);
       return {
         model,
@@ -224,6 +225,14 @@ export class EngineHost {
     await this.#makeRoom(engine, bits === null ? weightBytes : (weightBytes * (bits + 1)) / 32);
     const info = await engine.loadModel(path, bits === null ? {} : { quantize: { bits } });
     return { info, users: 0, usedAt: Date.now(), adapters: new Map() };
+  }
+
+  /** Of a model that is trained as a whole nobody needs a second copy: a run's memory would be as it was estimated. */
+  async #dropIdle(engine: Engine, key: string): Promise<void> {
+    const resident = await this.#resident.get(key)?.catch(() => null);
+    if (!resident || resident.users > 0) return;
+    this.#resident.delete(key);
+    await engine.unloadModel(resident.info.id);
   }
 
   async #makeRoom(engine: Engine, bytes: number): Promise<void> {

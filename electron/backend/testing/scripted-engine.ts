@@ -241,6 +241,7 @@ export function scriptedEngine(options: ScriptedOptions = {}): ScriptedEngine {
         seconds: 0.01,
         tokens: ids.length,
         peakBytes: 5000,
+        gradientPeakBytes: 5000,
       };
     },
     evaluateProgram: () => Promise.reject(new EngineError('internal', 'not scripted')),

@@ -16,7 +16,11 @@ export {
 export { mostOnOne } from './share';
 export { train, type Outcome } from './loop';
 export { probe, type Rates } from './probe';
+export { probeUpdate } from './probe-update';
 export type { ProbeRequest } from './probe-request';
 export { covers } from './probe-sampling';
 export { isPlain } from './reward-sum';
+export { largestMicroBatch, packedLines, type MicroBatch } from './micro-batch';
+export { packedLine } from './probe-training';
+export { updateBytes, type UpdateBytes } from './update-bytes';
 export { extraForwards, scoreOfRows } from './score-rows';

@@ -28,13 +28,14 @@ it('divides by the tokens of the updates that are made, where groups were left o
         seconds: 1,
         tokens: 1,
         peakBytes: 0,
+        gradientPeakBytes: 0,
       };
       return Promise.resolve(result);
     },
   } as unknown as Engine;
   const grpo = algorithmByKey('grpo')!;
   const params = grpo.params.parse({ minibatches: 4, prompts: 4 }) as CommonParams & Record<string, unknown>;
-  const job = { engine, params, microTokens: 64 } as unknown as TrainJob;
+  const job = { engine, params, config: { seed: 0 }, microTokens: 64 } as unknown as TrainJob;
   // two of four groups had no rewards to compare
   const rows = [row(0, 3), row(0, 5), row(2, 4)];
   const meter = new ProgressMeter(10, () => undefined);

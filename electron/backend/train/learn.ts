@@ -76,7 +76,7 @@ export async function learn(
         maxGradNorm: params.maxGradNorm > 0 ? params.maxGradNorm : null,
         microTokens: job.microTokens,
         recompute: params.recompute,
-        ...forwardOptions(job, needs, step, results.length),
+        ...forwardOptions(needs, draw(job.config.seed, 'noise', step, results.length)),
       });
       results.push(result);
       // the first update of a warm-up has rate 0; groups of equal rewards have no gradient
@@ -92,18 +92,16 @@ export async function learn(
   };
 }
 
-/** What the algorithm asks of the forward pass beside its program. */
-function forwardOptions(
-  { config }: TrainJob,
+/** What the algorithm asks of the forward pass beside its program. `seed`: of the noise. */
+export function forwardOptions(
   { packs, maxTokens, embeddingNoise }: Needs,
-  step: number,
-  update: number,
+  seed: number,
 ): Pick<StepRequest, 'packTokens' | 'embeddingNoise'> {
   return {
     ...(packs && maxTokens !== undefined ? { packTokens: maxTokens } : {}),
     ...(embeddingNoise === undefined || embeddingNoise === 0
       ? {}
-      : { embeddingNoise: { alpha: embeddingNoise, seed: draw(config.seed, 'noise', step, update) } }),
+      : { embeddingNoise: { alpha: embeddingNoise, seed } }),
   };
 }
 

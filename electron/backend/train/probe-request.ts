@@ -14,4 +14,6 @@ export interface ProbeRequest {
   /** Whom the policy learns from; where none is there yet, what is trained stands in. */
   teacher: Weights | null;
   rewardModel: Scorer | null;
+  /** Padded tokens forwarded and differentiated at once at most. */
+  microTokens: number;
 }

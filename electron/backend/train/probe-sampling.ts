@@ -18,7 +18,8 @@ export interface SamplingRates {
   limit: number;
   /** False where answers were cut off by the probe's time: lengths are then upper bounds. */
   complete: boolean;
-  /** Bytes above the resident ones, per row and token; and however many rows there are. */
+  /** Bytes above the resident ones: per row, per row and token, and however many rows there are. */
+  samplingPerRow: number;
   samplingPerToken: number;
   samplingHeld: number;
 }
@@ -32,6 +33,7 @@ export const noSampling: SamplingRates = {
   longest: 0,
   limit: Infinity,
   complete: true,
+  samplingPerRow: 0,
   samplingPerToken: 0,
   samplingHeld: 0,
 };
@@ -84,7 +86,7 @@ export async function sample(
   const share = mostOnOne(prompts.length, engine.devices) / prompts.length;
   const promptTokens = prompts.reduce((sum, { length }) => sum + length, 0);
   await generate(prompts.slice(0, 1), 2, signal); // kernels and caches warm
-  const prefill = await generate(prompts, 1, signal);
+  const { result: prefill, bytes: leastBytes } = await withPeak(engine, () => generate(prompts, 1, signal));
   const prefillPerToken = prefill.seconds / (promptTokens * share);
   const few = await generate(prompts.slice(0, 1), 8, signal);
 
@@ -105,6 +107,15 @@ export async function sample(
   const solved = determinant === 0 ? 0 : (steps * fewSeconds - fewSteps * fullSeconds) / determinant;
   const decodePerRow = Math.min(fullSeconds / tokens, Math.max(0, solved));
   const complete = full.rows.every((row) => row.finish !== 'cancelled');
+  // a row of one token and one of all: what is there whatever its length is the rest
+  const rowsAtOnce = Math.min(lengths.length * share, ROWS_AT_ONCE);
+  const promptLength = promptTokens / prompts.length;
+  const perRow = (bytes - full.heldBytes) / rowsAtOnce;
+  const leastPerRow = (leastBytes - prefill.heldBytes) / rowsAtOnce;
+  const samplingPerToken =
+    steps > 1 && leastPerRow < perRow
+      ? Math.min((perRow - leastPerRow) / (steps - 1), perRow / (promptLength + steps))
+      : perRow / (promptLength + steps);
   const rates = {
     decodeFixed: Math.max(0, fullSeconds - tokens * decodePerRow) / steps,
     decodePerRow,
@@ -113,9 +124,8 @@ export async function sample(
     longest: complete ? steps : limit,
     limit,
     complete,
-    samplingPerToken:
-      (bytes - full.heldBytes) /
-      (Math.min(lengths.length * share, ROWS_AT_ONCE) * (promptTokens / prompts.length + steps)),
+    samplingPerRow: perRow - samplingPerToken * (promptLength + steps),
+    samplingPerToken,
     samplingHeld: full.heldBytes,
   };
   return { rates, rows: full.rows };

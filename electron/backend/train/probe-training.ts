@@ -1,79 +1,242 @@
-import type { AdapterInfo } from '../../../native/face';
+import type { AdapterInfo, StepResult } from '../../../native/face';
 import type { LossProgram } from '../../../shared/program';
 import { buildBatch, lossTokens, type TrainRow } from './batch';
+import { forwardOptions } from './learn';
+import { packedLines, type MicroBatch } from './micro-batch';
 import { optimizerSpec } from './optimizer-spec';
 import type { ProbeRequest } from './probe-request';
 import { mostOnOne } from './share';
-import { withPeak } from './with-peak';
+import { slopesOf, type MeasuredBytes, type UpdateBytes } from './update-bytes';
 
-/** What an update of one role costs: seconds of forward and backward, and bytes above the resident ones, per padded token. */
+/** What an update of one role costs: seconds of forward and backward per token, and bytes above the resident ones. */
 export interface UpdateRates {
   secondsPerToken: number;
-  bytesPerToken: number;
+  bytes: UpdateBytes;
 }
 
-/** After a first step that took longer than this, the second is of fewer rows. */
-const SLOW_STEP_SECONDS = 2;
+/** A larger micro-batch that would take longer than this is not measured: the smaller ones tell the rest. */
+const SLOW_STEP_SECONDS = 30;
 export const TRAIN_TOKENS = 4096;
+/** Tokens of the step that pays for memory that later ones find, the optimiser's states among it. */
+const FIRST_TOKENS = 16;
 
-/** Two updates at rate 0 on the first rows that a step would train, of an adapter or (null) of the whole model. */
+/**
+ * Updates at rate 0 on rows that a step would train, of an adapter or (null) of the whole model: a quarter, half and
+ * all of the micro-batch that the run would make, of 4,096 tokens at most.
+ */
 export async function trainSome(
-  { engine, model, params, needs, data, teacher }: ProbeRequest,
+  request: ProbeRequest,
   program: LossProgram,
   adapter: AdapterInfo | null,
   all: TrainRow[],
   signal: AbortSignal,
 ): Promise<UpdateRates> {
-  const rows: TrainRow[] = [];
-  let longest = 0;
-  // where none is trained, all are measured all the same
-  const trained = all.filter((row) => row.use === 'train');
-  const some = trained.length > 0 ? trained : all.map((r) => ({ ...r, use: 'train' as const }));
-  const unit = data.kind === 'pairs' ? 2 : 1;
-  for (let k = 0; k + unit <= some.length; k += unit) {
-    const next = some.slice(k, k + unit);
-    longest = Math.max(longest, ...next.map((row) => row.ids.length));
-    if (rows.length > 0 && (rows.length + unit) * longest > TRAIN_TOKENS) break;
-    rows.push(...next);
-  }
-  // memory is a device's, and so are the rows that it holds
-  const padded = unit * mostOnOne(rows.length / unit, engine.devices) * longestOf(rows);
+  const { engine, needs } = request;
+  const unit = unitOf(request);
+  const some = trainable(all);
+  const rows = packedLine(request) === null ? longestFirst(some, unit) : some;
+  return withUpdates(request, program, adapter, signal, async (step) => {
+    const few = cut(rows.slice(0, unit), FIRST_TOKENS);
+    await step(few);
+    // of so few tokens, what is there at the peak is the optimiser's
+    const { bytes: move } = await step(few);
+    const target = targetOf(request, rows, unit);
+    const measures: (MeasuredBytes & { rows: TrainRow[] })[] = [];
+    let secondsPerToken = Infinity;
+    for (const share of [1 / 4, 1 / 2, 1]) {
+      const taken = part(rows, target, unit, share);
+      const shape = shapeOf(taken, request);
+      const last = measures.at(-1);
+      if (last && shape.lines * shape.length <= last.lines * last.length) continue;
+      const tokens = taken.reduce((sum, { ids }) => sum + ids.length, 0);
+      if (last && measures.length > 1) {
+        if (secondsPerToken * tokens > SLOW_STEP_SECONDS) break;
+        const { activeBytes, memoryLimitBytes } = await engine.stats();
+        if (activeBytes + 2 * last.bytes > memoryLimitBytes) break;
+      }
+      const { result, gradientBytes } = await step(taken);
+      secondsPerToken = Math.min(secondsPerToken, result.seconds / result.tokens);
+      measures.push({ ...shape, bytes: gradientBytes, rows: taken });
+    }
+    const first = measures[0]!;
+    const half = Math.ceil(first.length / 2);
+    // lines of another length tell what goes by pairs of tokens
+    const other =
+      needs.packs || first.length !== measures.at(-1)!.length || half < FIRST_TOKENS
+        ? null
+        : cut([...first.rows, ...first.rows], half);
+    const shorter = other && { ...shapeOf(other, request), bytes: (await step(other)).gradientBytes };
+    const { rows: _, ...measured } = measures.at(-1)!;
+    return { secondsPerToken, bytes: { measured, ...slopesOf(measures, shorter), move } };
+  });
+}
+
+/**
+ * One update as the run would make it, in its own micro-batches: the best time of three at most, memory at its peak
+ * and after it.
+ */
+export async function timeUpdate(
+  request: ProbeRequest,
+  program: LossProgram,
+  adapter: AdapterInfo | null,
+  all: TrainRow[],
+  signal: AbortSignal,
+): Promise<{ secondsPerToken: number; peakBytes: number; activeBytes: number }> {
+  const rows = trainable(all);
+  return withUpdates(request, program, adapter, signal, async (step) => {
+    await step(cut(rows.slice(0, unitOf(request)), FIRST_TOKENS));
+    let [secondsPerToken, most, seconds] = [Infinity, 0, 0];
+    for (let k = 0; k < 3 && seconds < SLOW_STEP_SECONDS; k++) {
+      const { result } = await step(rows);
+      seconds += result.seconds;
+      secondsPerToken = Math.min(secondsPerToken, result.seconds / result.tokens);
+      most = Math.max(most, result.peakBytes);
+    }
+    const { activeBytes } = await request.engine.stats();
+    return { secondsPerToken, peakBytes: most, activeBytes };
+  });
+}
+
+type Step = (rows: TrainRow[]) => Promise<{
+  result: StepResult;
+  /** Above the resident ones, in all and until the gradient stood. */
+  bytes: number;
+  gradientBytes: number;
+}>;
+
+/** Updates at rate 0: they move nothing. */
+async function withUpdates<T>(
+  { engine, model, params, needs, teacher, microTokens }: ProbeRequest,
+  program: LossProgram,
+  adapter: AdapterInfo | null,
+  signal: AbortSignal,
+  work: (step: Step) => Promise<T>,
+): Promise<T> {
   const kind = adapter && params.optimizer === 'muon' ? 'adamw' : params.optimizer;
   const optimizer = await engine.createOptimizer(
     adapter ? { kind: 'adapter', adapter: adapter.id } : { kind: 'full', model: model.id },
     optimizerSpec({ ...params, optimizer: kind, weightDecay: 0 }),
   );
-  const step = (taken: TrainRow[]) =>
-    engine.step(
-      {
-        optimizer,
-        ...buildBatch(withStandIns(taken, program), program, lossTokens(taken), params),
-        program: JSON.stringify(program),
-        ...(needs.roles.includes('teacher') && { teacher: teacher ?? { model: model.id, adapter: null } }),
-        temperature: needs.temperature ?? 1,
-        learningRate: 0,
-        maxGradNorm: null,
-        microTokens: TRAIN_TOKENS * 2,
-        recompute: params.recompute,
-      },
-      { signal },
-    );
   try {
-    const { result: cold, bytes } = await withPeak(engine, () => step(rows));
-    // the first step pays for memory that later ones find; where it was slow, a part of its rows tells the rest
-    const part = cold.seconds > SLOW_STEP_SECONDS ? unit * Math.ceil(rows.length / unit / 4) : rows.length;
-    const warm = await step(rows.slice(0, part));
-    const perToken = ({ seconds, tokens }: { seconds: number; tokens: number }) => seconds / tokens;
-    return {
-      secondsPerToken: Math.min(perToken(cold), perToken(warm)),
-      bytesPerToken: bytes / padded,
-    };
+    return await work(async (rows) => {
+      const { activeBytes } = await engine.stats();
+      const result = await engine.step(
+        {
+          optimizer,
+          ...buildBatch(withStandIns(rows, program), program, lossTokens(rows), params),
+          program: JSON.stringify(program),
+          ...(needs.roles.includes('teacher') && {
+            teacher: teacher ?? { model: model.id, adapter: null },
+          }),
+          temperature: needs.temperature ?? 1,
+          learningRate: 0,
+          maxGradNorm: params.maxGradNorm > 0 ? params.maxGradNorm : null,
+          microTokens,
+          recompute: params.recompute,
+          ...forwardOptions(needs, 0),
+        },
+        { signal },
+      );
+      return {
+        result,
+        bytes: Math.max(0, result.peakBytes - activeBytes),
+        gradientBytes: Math.max(0, result.gradientPeakBytes - activeBytes),
+      };
+    });
   } finally {
     await engine.freeOptimizer(optimizer);
   }
 }
 
-const longestOf = (rows: readonly TrainRow[]) => Math.max(...rows.map((row) => row.ids.length));
+const unitOf = ({ data }: Pick<ProbeRequest, 'data'>) => (data.kind === 'pairs' ? 2 : 1);
+
+/** Rows that a step trains; where it trains none, all are measured all the same. */
+function trainable(rows: TrainRow[]): TrainRow[] {
+  const trained = rows.filter((row) => row.use === 'train');
+  return trained.length > 0 ? trained : rows.map((row) => ({ ...row, use: 'train' as const }));
+}
+
+/** Whole units, by their longest row, as the engine takes them. */
+function longestFirst(rows: readonly TrainRow[], unit: number): TrainRow[] {
+  const units: { rows: TrainRow[]; longest: number }[] = [];
+  for (let k = 0; k + unit <= rows.length; k += unit) {
+    const own = rows.slice(k, k + unit);
+    units.push({ rows: own, longest: Math.max(...own.map(({ ids }) => ids.length)) });
+  }
+  return units.sort((a, b) => b.longest - a.longest).flatMap((each) => each.rows);
+}
+
+/** Rows are packed on lines of so many tokens; null: each is its own. */
+export const packedLine = ({
+  needs,
+  model,
+  microTokens,
+}: Pick<ProbeRequest, 'needs' | 'model' | 'microTokens'>): number | null =>
+  needs.packs && model.packs ? Math.min(needs.maxTokens ?? Infinity, model.contextLength, microTokens) : null;
+
+/** The micro-batch that rows make on a device, all at once. */
+function shapeOf(rows: readonly TrainRow[], request: ProbeRequest): MicroBatch {
+  const line = packedLine(request);
+  const lengths = rows.map(({ ids }) => ids.length);
+  const unit = unitOf(request);
+  const { lines, length } =
+    line === null ? { lines: rows.length, length: Math.max(...lengths) } : packedLines(lengths, line);
+  // memory is a device's, and so are the rows that it holds
+  return { lines: unit * mostOnOne(lines / unit, request.engine.devices), length };
+}
+
+/** Of the run's largest micro-batch what a probe measures: rows, and tokens of each at most. */
+function targetOf(
+  request: ProbeRequest,
+  rows: readonly TrainRow[],
+  unit: number,
+): { rows: number; length: number } {
+  const { devices } = request.engine;
+  const most = Math.min(TRAIN_TOKENS, request.microTokens);
+  const perStep = request.needs.prompts * request.needs.groupSize * unit;
+  const length = rows[0]!.ids.length;
+  if (packedLine(request) !== null) {
+    let count = 0;
+    for (let tokens = 0; count < Math.min(rows.length, perStep); count++) {
+      tokens += rows[count]!.ids.length;
+      if (tokens > most * devices && count > 0) break;
+    }
+    return { rows: count, length };
+  }
+  const fit = unit * Math.max(1, Math.floor(most / (unit * length)));
+  return {
+    rows: Math.min(fit * devices, perStep, rows.length),
+    length: fit === unit ? Math.min(length, most) : length,
+  };
+}
+
+/** A share of the rows, or, where they are too few to share, of their tokens. */
+function part(
+  rows: readonly TrainRow[],
+  target: { rows: number; length: number },
+  unit: number,
+  share: number,
+): TrainRow[] {
+  if (target.rows >= 4 * unit) return rows.slice(0, unit * Math.floor((target.rows * share) / unit));
+  return cut(rows.slice(0, target.rows), Math.ceil(target.length * share));
+}
+
+/** The rows' beginnings; of what is cut all is learnt, so that something is. */
+const cut = (rows: readonly TrainRow[], length: number): TrainRow[] =>
+  rows.map((row) => {
+    const n = Math.max(2, length);
+    if (row.ids.length <= n) return row;
+    const values = Object.entries(row.values).map(([name, value]) => [
+      name,
+      typeof value === 'number' ? value : value.subarray(0, n - 1),
+    ]);
+    return {
+      ...row,
+      ids: row.ids.subarray(0, n),
+      loss: new Uint8Array(n - 1).fill(1),
+      values: Object.fromEntries(values) as TrainRow['values'],
+    };
+  });
 
 /** What costs the same whatever it is: numbers of other models, say, that a step would have to compute first. */
 function withStandIns(rows: TrainRow[], { inputs }: LossProgram): TrainRow[] {

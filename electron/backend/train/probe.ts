@@ -70,7 +70,7 @@ export async function probe(request: ProbeRequest, signal: AbortSignal): Promise
 }
 
 /** Works with a new adapter, or none, that is gone afterwards. */
-async function withAdapter<T>(
+export async function withAdapter<T>(
   { engine, model }: ProbeRequest,
   spec: LoraSpec | null,
   work: (adapter: { info: AdapterInfo; numbers: AdapterNumbers } | null) => Promise<T>,

@@ -3,22 +3,24 @@ import { basename, dirname, resolve } from 'node:path';
 import { parse } from 'yaml';
 import type { Device } from '../../../native/face';
 import type { AtelierContract } from '../../../shared/contract';
-import { RunConfig, upgradeConfig } from '../../../shared/contract/runs';
+import { RunConfig, upgradeConfig, withFit } from '../../../shared/contract/runs';
 import { AtelierError, parseInput, type Client } from '../../../shared/rpc';
 import { chooseDevice, dataFolder } from '../../backend/system';
 import { needed, PROGRAM, readArguments, readPort, refuseMore, runId, type Command } from '../command';
 import { openLocal, work } from '../local';
 import { showRun } from '../terminal-run';
+import { sayFit } from '../say-fit';
 
 export const runCommand: Command = {
-  usage: 'run CONFIG.yaml | --resume RUN [--port N]',
-  help: 'trains a run, or goes on with one, and shows it here and in a browser',
+  usage: 'run CONFIG.yaml [--auto] | --resume RUN [--port N]',
+  help: 'trains a run, or goes on with one; --auto fits it to memory first',
   async run(args) {
     const { values, positionals, home, device, devices } = readArguments(args, {
       port: { type: 'string' },
       resume: { type: 'string' },
+      auto: { type: 'boolean' },
     });
-    const begin = await chooseRun(positionals, values.resume && runId(values.resume));
+    const begin = await chooseRun(positionals, values.resume && runId(values.resume), values.auto === true);
     const local = await openLocal({ home, device, devices, port: readPort(values.port, 0) });
     let resume = '';
     const follow = async () => {
@@ -43,16 +45,20 @@ type Begin = (
 ) => Promise<{ id: string; queued: boolean; /** Newest `seq` that is old news. */ after: number }>;
 
 /** What the arguments ask for; a configuration is read before anything is opened. */
-async function chooseRun(positionals: string[], resume: string | undefined): Promise<Begin> {
+async function chooseRun(positionals: string[], resume: string | undefined, auto: boolean): Promise<Begin> {
   if (resume === undefined) {
     refuseMore(positionals, 1, runCommand.usage);
     const config = await readConfig(needed(positionals[0], 'CONFIG.yaml', runCommand.usage));
-    return async (client) => ({ ...(await client.runs.start(config).catch(advise)), after: 0 });
+    return async (client) => {
+      const fitted = auto ? await fitToMemory(client, config) : config;
+      return { ...(await client.runs.start(fitted).catch(advise)), after: 0 };
+    };
   }
-  if (positionals.length > 0) {
+  const other = positionals[0] ?? (auto ? '--auto' : undefined);
+  if (other !== undefined) {
     throw new AtelierError(
       'invalid_input',
-      `${positionals[0]} and --resume ${resume}: a run goes on with its own configuration.`,
+      `${other} and --resume ${resume}: a run goes on with its own configuration.`,
       `${PROGRAM} ${runCommand.usage}`,
     );
   }
@@ -65,6 +71,13 @@ async function chooseRun(positionals: string[], resume: string | undefined): Pro
     await client.runs.resume({ id: resume });
     return { id: resume, queued: (await client.runs.get({ id: resume })).queue !== null, after };
   };
+}
+
+/** Divided so that it fits into memory, which it says. */
+async function fitToMemory(client: Client<AtelierContract>, config: RunConfig): Promise<RunConfig> {
+  const chosen = await client.runs.fit(config).catch(advise);
+  sayFit(chosen);
+  return withFit(config, chosen.fit);
 }
 
 export function resumeCommand(id: string, home: string, device: Device, devices?: readonly number[]): string {

@@ -213,6 +213,7 @@ Napi::Value to_js(Napi::Env env, const Stepped& stepped) {
   o.Set("seconds", stepped.seconds);
   o.Set("tokens", static_cast<double>(stepped.result.tokens));
   o.Set("peakBytes", number(stepped.peak_bytes));
+  o.Set("gradientPeakBytes", number(stepped.result.gradient_peak_bytes));
   return o;
 }
 

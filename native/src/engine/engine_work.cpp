@@ -6,22 +6,9 @@
 #include "infer/batch.h"
 #include "infer/row_memory.h"
 #include "nn/lora.h"
-#include "train/row_memory.h"
 
 namespace atelier {
 namespace {
-
-// Tokens of the longest row that is not skipped; 0: none.
-int longest_forwarded(const StepRequest& request) {
-  int longest = 0;
-  for (size_t row = 0; row < request.rows.lengths.size(); row++) {
-    const size_t trajectory = row < request.trajectories.size() ? request.trajectories[row] : row;
-    if (trajectory >= request.skip.size() || !request.skip[trajectory]) {
-      longest = std::max(longest, static_cast<int>(request.rows.lengths[row]));
-    }
-  }
-  return longest;
-}
 
 // Of each parameter beside the weights themselves: the gradient, a master where the weights are not f32, and what
 // the optimiser remembers.
@@ -205,25 +192,15 @@ Stepped Engine::step(
   }
   if (!request.rows.lengths.empty()) {
     request.rows.check("rows", config.vocabulary, config.context);
-    const int longest = longest_forwarded(request);
-    const uint64_t wanted = longest == 0 ? 0
-                                         : training_row_bytes(
-                                               o->trainable().model().model->row_numbers(),
-                                               longest - 1,
-                                               o->trainable().model().dtype) /
-                                               (request.recompute ? config.layers : 1);
-    ranks_.together([&] {
-      check_room(
-          wanted,
-          "Training on a row of " + std::to_string(longest) + " tokens",
-          "Train on shorter rows");
-    });
   }
   peak_before_ = std::max<uint64_t>(peak_before_, mx::get_peak_memory());
   mx::reset_peak_memory();
   Clock clock;
   Stepped stepped;
-  stepped.result = train_step(*o, request, from, cancelled, ranks_);
+  const auto check = [this](uint64_t wanted, const std::string& what, const std::string& instead) {
+    check_room(wanted, what, instead);
+  };
+  stepped.result = train_step(*o, request, from, check, cancelled, ranks_);
   stepped.seconds = clock.seconds();
   stepped.peak_bytes = mx::get_peak_memory();
   return stepped;

@@ -7,8 +7,11 @@
 namespace atelier {
 namespace {
 
-// Bytes of parameters that move at once.
-constexpr size_t share_bytes = size_t{256} << 20;
+// Bytes of parameters that move at once: old and new numbers, and what a rule makes between them, are there together.
+// A GPU wants much to do at a time.
+size_t share_bytes() {
+  return mx::default_device() == mx::Device::cpu ? size_t{8} << 20 : size_t{256} << 20;
+}
 
 RulePtr rule_for(const OptimizerSpec& spec, const Parameter& parameter) {
   using Kind = OptimizerSpec::Kind;
@@ -104,10 +107,11 @@ void Optimizer::update(
   refuse_torn();
   const Pace pace{learning_rate, steps_ + 1};
   const auto& masters = trainable_.masters();
+  const size_t share = share_bytes();
   for (size_t from = 0, to = 0; from < masters.size(); from = to) {
     std::vector<mx::array> moved, wanted;
     std::vector<Params> states;
-    for (size_t bytes = 0; to < masters.size() && (to == from || bytes < share_bytes); to++) {
+    for (size_t bytes = 0; to < masters.size() && (to == from || bytes < share); to++) {
       auto g = gradients[to];
       if (scale != 1.0) {
         g = g * mx::array(static_cast<float>(scale));

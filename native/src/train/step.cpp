@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 #include "kernels/gpu/reuse.h"
+#include "train/row_memory.h"
 #include "train/score.h"
 
 #include <algorithm>
@@ -111,6 +112,55 @@ std::vector<MicroBatch> plan(
              : plan_batches(units, targets, request.micro_tokens, buckets);
 }
 
+// Padded lines of a micro-batch.
+int lines_of(const MicroBatch& micro) {
+  return micro.line.empty() ? static_cast<int>(micro.rows.size()) : micro.line.back() + 1;
+}
+
+// Refused by what the backward keeps at least: a step that would fit always runs.
+void check_rooms(
+    const LoadedModel& model,
+    const std::vector<MicroBatch>& step,
+    const StepRequest& request,
+    const CheckRoom& check_room) {
+  uint64_t most = 0;
+  const MicroBatch* largest = nullptr;
+  auto line_bytes = [&](const MicroBatch& micro) {
+    return training_row_bytes(*model.model, micro.length, model.dtype, request.recompute);
+  };
+  for (const auto& micro : step) {
+    const uint64_t bytes = line_bytes(micro) * lines_of(micro);
+    if (bytes > most) {
+      most = bytes;
+      largest = &micro;
+    }
+  }
+  if (!largest) {
+    return;
+  }
+  const int lines = lines_of(*largest);
+  const bool packed = !largest->line.empty();
+  // A row has one token more than it has inputs.
+  const std::string length = std::to_string(largest->length + (packed ? 0 : 1));
+  const std::string row = packed ? "packed line" : "row";
+  const std::string recompute = request.recompute ? "" : ", recompute layers";
+  if (lines > 1) {
+    // One line alone first: where it does not fit, smaller micro-batches do not help.
+    check_room(
+        line_bytes(*largest),
+        "Training on a " + row + " of " + length + " tokens",
+        "Train on shorter rows" + recompute);
+  }
+  check_room(
+      most,
+      lines == 1 ? "Training on a " + row + " of " + length + " tokens"
+                 : "Training on " + std::to_string(lines) + " " + row + "s of " + length +
+                       " tokens at once",
+      lines == 1 ? "Train on shorter rows" + recompute
+                 : "Take smaller micro-batches (microTokens), of " + length + " tokens at least" +
+                       recompute);
+}
+
 std::vector<int> all_arguments(size_t count) {
   std::vector<int> arguments(count);
   for (size_t i = 0; i < count; i++) {
@@ -182,6 +232,7 @@ Gradients gradients(
     Objective& objective,
     const StepRequest& request,
     const std::optional<Teacher>& teacher,
+    const CheckRoom& check_room,
     const std::atomic<bool>& cancelled,
     const Ranks& ranks) {
   const auto& masters = trainable.masters();
@@ -197,10 +248,11 @@ Gradients gradients(
        {request.recompute, request.noise},
        model.config().pad_token},
       teacher);
+  const auto step = plan(model, objective, request, ranks);
+  ranks.together([&] { check_rooms(trainable.model(), step, request, check_room); });
   objective.prepass(whole_prepass(trainable, objective, request, teacher, cancelled, ranks));
   const auto parameters = trainable.arguments();
   const auto arguments = all_arguments(parameters.size());
-  const auto step = plan(model, objective, request, ranks);
   if (forward.wants("routerAux")) {
     ExpertCounts counts;
     ranks.together([&] {
@@ -268,6 +320,7 @@ StepResult train_step(
     Optimizer& optimizer,
     const StepRequest& request,
     const std::optional<Teacher>& teacher,
+    const CheckRoom& check_room,
     const std::atomic<bool>& cancelled,
     const Ranks& ranks) {
   const ReuseInOrder in_order;
@@ -278,7 +331,8 @@ StepResult train_step(
       request.groups,
       request.skip,
       request.inputs);
-  auto grads = gradients(optimizer.trainable(), objective, request, teacher, cancelled, ranks);
+  auto grads =
+      gradients(optimizer.trainable(), objective, request, teacher, check_room, cancelled, ranks);
   StepResult result;
   result.loss = grads.loss;
   result.tokens = grads.tokens;
@@ -286,6 +340,7 @@ StepResult train_step(
     result.metrics = objective.program().metrics(grads.parts);
   }
   result.grad_norm = global_norm(grads.by_master).item<float>();
+  result.gradient_peak_bytes = mx::get_peak_memory();
   if (!std::isfinite(result.loss) || !std::isfinite(result.grad_norm)) {
     return result;
   }

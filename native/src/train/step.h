@@ -7,6 +7,7 @@
 #include "train/ranks.h"
 
 #include <atomic>
+#include <functional>
 #include <optional>
 
 namespace atelier {
@@ -43,7 +44,13 @@ struct StepResult {
   bool updated = false;
   /** Tokens forwarded, without padding. */
   int64_t tokens = 0;
+  /** Memory at its peak until the gradient stood; the update comes after. */
+  uint64_t gradient_peak_bytes = 0;
 };
+
+/** Throws out_of_memory where there is no room for `wanted` bytes; see Engine::check_room. */
+using CheckRoom =
+    std::function<void(uint64_t wanted, const std::string& what, const std::string& instead)>;
 
 /** The objective's value over all rows and its gradient by the masters, in their order. */
 struct Gradients {
@@ -54,14 +61,15 @@ struct Gradients {
 };
 
 /**
- * Of all ranks' shares, the same on each. Checks `cancelled` between micro-batches and throws, as all ranks do then;
- * nothing has changed.
+ * Of all ranks' shares, the same on each. Checks `check_room` before the first micro-batch and `cancelled` before each,
+ * and throws, as all ranks do then; nothing has changed.
  */
 Gradients gradients(
     const Trainable& trainable,
     Objective& objective,
     const StepRequest& request,
     const std::optional<Teacher>& teacher,
+    const CheckRoom& check_room,
     const std::atomic<bool>& cancelled,
     const Ranks& ranks);
 
@@ -70,6 +78,7 @@ StepResult train_step(
     Optimizer& optimizer,
     const StepRequest& request,
     const std::optional<Teacher>& teacher,
+    const CheckRoom& check_room,
     const std::atomic<bool>& cancelled,
     const Ranks& ranks = {});
 

@@ -78,6 +78,12 @@ export function useYaml(config: RunConfigInput | null) {
   });
 }
 
+/** How a run is best divided to fit into memory. */
+export function useFit() {
+  const client = useClient();
+  return useMutation({ mutationFn: (config: RunConfigInput) => client.runs.fit(config) });
+}
+
 export function useStartRun() {
   const client = useClient();
   const queries = useQueryClient();

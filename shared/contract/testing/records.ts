@@ -139,3 +139,7 @@ export const own = {
     headline: 'reward/mean',
   },
 };
+
+const fit = { microTokens: 1024, recompute: true, packing: null };
+export const chosenFit = { fit, reasons: ['Layers are recomputed.'], leastBytes: 9, availableBytes: 12 };
+export const triedFit = { fit, estimatedBytes: 9, measured: { peakBytes: 8, secondsPerToken: 0.001 } };

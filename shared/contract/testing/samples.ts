@@ -1,7 +1,19 @@
 import type { z } from 'zod';
 import type { Call, Stream } from '../../rpc/verb';
 import { contract, type AtelierContract } from '../index';
-import { at, config, dataset, model, own, reward, rollout, scored, summary } from './records';
+import {
+  at,
+  chosenFit,
+  config,
+  dataset,
+  model,
+  own,
+  reward,
+  rollout,
+  scored,
+  summary,
+  triedFit,
+} from './records';
 
 type Samples = {
   [D in keyof AtelierContract]: {
@@ -56,6 +68,16 @@ export const samples: Samples = {
         rollouts: 5120,
         problems: [{ level: 'error', path: 'params.groupSize', message: 'at least 2' }],
       },
+    },
+    fit: { input: config, output: chosenFit },
+    tune: {
+      input: config,
+      items: [
+        { kind: 'chosen', chosen: chosenFit },
+        { kind: 'tried', tried: { ...triedFit, measured: null } },
+        { kind: 'tried', tried: triedFit },
+        { kind: 'best', best: triedFit },
+      ],
     },
     start: { input: config, output: { id: summary.id, queued: false } },
     follow: {

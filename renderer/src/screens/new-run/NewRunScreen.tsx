@@ -7,10 +7,19 @@ import { useStored } from '../../data/draft';
 import { asFailure, fieldOf } from '../../data/failure';
 import { useDatasets, useModels, useRewards } from '../../data/library';
 import { offered, useAlgorithms, type OwnAlgorithm } from '../../data/algorithms';
-import { useEstimate, useStartRun } from '../../data/runs';
+import { useEstimate, useFit, useStartRun } from '../../data/runs';
 import { AlgorithmPart } from './AlgorithmPart';
 import { DataPart } from './DataPart';
-import { Draft, emptyDraft, resolve, toConfig, withRecorded, type Library, type Resolved } from './draft';
+import {
+  Draft,
+  emptyDraft,
+  resolve,
+  toConfig,
+  withFit,
+  withRecorded,
+  type Library,
+  type Resolved,
+} from './draft';
 import { ModelPart } from './ModelPart';
 import { NamePart } from './NamePart';
 import type { Problem } from './problems';
@@ -95,17 +104,29 @@ function Form({
   const settled = useSettled(config);
   const estimate = useEstimate(settled);
   const start = useStartRun();
+  const fit = useFit();
 
   const problems = useMemo((): Problem[] => {
     const list: Problem[] = [...(estimate.isError ? [] : (estimate.data?.problems ?? []))];
     if (estimate.isError) list.push(...problemsOf(estimate.error));
     if (start.isError) list.push(...problemsOf(start.error));
+    if (fit.isError) list.push(...problemsOf(fit.error));
     list.push(...unchosen(resolved));
     return list;
-  }, [resolved, estimate.data, estimate.isError, estimate.error, start.isError, start.error]);
+  }, [
+    resolved,
+    estimate.data,
+    estimate.isError,
+    estimate.error,
+    start.isError,
+    start.error,
+    fit.isError,
+    fit.error,
+  ]);
   const problemAt = (path: string) => problems.find((problem) => problem.path === path);
   const set = (change: Partial<Draft>) => {
     start.reset();
+    fit.reset();
     setDraft({ ...draft, ...change });
   };
   const part = { draft, set, resolved, library, problemAt };
@@ -144,6 +165,14 @@ function Form({
         settled={settled === config}
         estimate={estimate.isError ? undefined : estimate.data}
         problems={problems}
+        fitting={fit.isPending}
+        fitted={fit.data?.reasons}
+        onFit={() =>
+          config !== null &&
+          fit.mutate(config, {
+            onSuccess: (chosen) => setDraft({ ...draft, ...withFit(draft, chosen.fit) }),
+          })
+        }
         starting={start.isPending}
         onStart={() =>
           config !== null &&

@@ -104,6 +104,25 @@ export function SettingsPart({ draft, set, resolved, problemAt }: PartProps) {
               />
             )}
           </Field>
+          <Field
+            inline
+            label="Tokens at once"
+            help="How many tokens go through the model together. Changes memory and time, not what is learnt. Empty: chosen when the run starts; Fit to memory chooses by measure."
+            {...fieldProps(problemAt, 'microTokens')}
+          >
+            {(ids) => (
+              <NumberInput
+                {...ids}
+                integer
+                nullable
+                min={16}
+                max={262_144}
+                unit="tokens"
+                value={draft.microTokens}
+                onChange={(microTokens) => set({ microTokens })}
+              />
+            )}
+          </Field>
         </div>
       )}
     </Section>

@@ -23,6 +23,9 @@ export function Summary({
   settled,
   estimate,
   problems,
+  fitting,
+  fitted,
+  onFit,
   starting,
   onStart,
 }: {
@@ -31,6 +34,10 @@ export function Summary({
   settled: boolean;
   estimate: Estimate | undefined;
   problems: readonly Problem[];
+  fitting: boolean;
+  /** What was chosen so that the run fits, and why. */
+  fitted: readonly string[] | undefined;
+  onFit: () => void;
   starting: boolean;
   onStart: () => void;
 }) {
@@ -74,6 +81,25 @@ export function Summary({
               <p className={styles.quiet}>Memory and time show once the problems are solved.</p>
             ) : (
               <Numbers estimate={estimate} />
+            )}
+            {config !== null && estimate !== undefined && (
+              <Button
+                className={styles.fit}
+                busy={fitting}
+                title="Chooses how many tokens go through the model at once, and whether layers are recomputed: the fastest way that fits. What is learnt stays the same."
+                onClick={onFit}
+              >
+                Fit to memory
+              </Button>
+            )}
+            {fitted !== undefined && (
+              <div role="status">
+                {fitted.map((reason) => (
+                  <p key={reason} className={styles.quiet}>
+                    {reason}
+                  </p>
+                ))}
+              </div>
             )}
             <Problems problems={problems} />
           </>

@@ -3,7 +3,7 @@ import { hasEffect, type About, type DataKind } from '../../../../shared/algorit
 import { AlgorithmInfo } from '../../../../shared/contract/algorithms';
 import { Mapping as Columns } from '../../../../shared/contract/datasets';
 import { RewardParams } from '../../../../shared/contract/rewards';
-import type { RunConfigInput } from '../../../../shared/contract/runs';
+import type { Fit, RunConfigInput } from '../../../../shared/contract/runs';
 import { demoParams } from '../../data/demo';
 import type { Dataset, Mapping, Model, Reward } from '../../data/library';
 
@@ -49,6 +49,8 @@ export const Draft = z.object({
   params: z.record(z.string(), z.record(z.string(), z.unknown())),
   seed: z.number(),
   checkpointEvery: z.number(),
+  /** null: chosen when the run starts. */
+  microTokens: z.number().nullable().default(null),
 });
 export type Draft = z.infer<typeof Draft>;
 
@@ -69,6 +71,7 @@ export const emptyDraft = (): Draft => ({
   params: {},
   seed: 0,
   checkpointEvery: 20,
+  microTokens: null,
 });
 
 export interface Library {
@@ -156,7 +159,17 @@ export function toConfig(draft: Draft, resolved: Resolved): RunConfigInput | nul
     params: inEffect(algorithm, { ...suggested(algorithm, model), ...draft.params[draft.algorithm] }),
     seed: draft.seed,
     checkpointEvery: draft.checkpointEvery,
+    microTokens: draft.microTokens,
   };
+}
+
+/** The form with a run divided so. */
+export function withFit(
+  draft: Draft,
+  { microTokens, recompute, packing }: Fit,
+): Pick<Draft, 'microTokens' | 'params'> {
+  const own = { ...draft.params[draft.algorithm], recompute, ...(packing === null ? {} : { packing }) };
+  return { microTokens, params: { ...draft.params, [draft.algorithm]: own } };
 }
 
 /** Settings, as they come where they do nothing under the others: what the form does not show is not asked for. */
@@ -216,6 +229,7 @@ export function fromConfig(config: RunConfigInput, own: AlgorithmInfo | null = n
     params: { [config.algorithm]: config.params ?? {} },
     seed: config.seed ?? 0,
     checkpointEvery: config.checkpointEvery ?? 20,
+    microTokens: config.microTokens ?? null,
   };
 }
 
