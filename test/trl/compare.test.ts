@@ -10,7 +10,7 @@ const off = (share: number, value = 0): Outcome[] =>
   exact.map(({ curve: [first, second], gradNorms }) => ({
     curve: [first! + value, second!],
     gradNorms: gradNorms.map((norm) => norm * (1 + share)),
-    secondsPerStep: 1,
+    costs: [{ seconds: 1, sampling: 0, processor: 1 }],
   }));
 
 describe('the same rows, against double precision', () => {

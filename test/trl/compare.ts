@@ -5,9 +5,16 @@ export interface Steps {
   gradNorms: number[];
 }
 
+/** Seconds of a step: on the clock, of that until the answers are sampled, and of all processors together. */
+export interface StepCost {
+  seconds: number;
+  sampling: number;
+  processor: number;
+}
+
 export interface Outcome extends Steps {
-  /** Median. */
-  secondsPerStep: number;
+  /** Of all steps but the first. */
+  costs: StepCost[];
 }
 
 export interface Verdict {
@@ -135,7 +142,15 @@ export function compareAdapters(share: number): Verdict {
   };
 }
 
+/** Medians over the steps of all runs. */
+export function medianCost(side: readonly Outcome[]): StepCost {
+  const steps = side.flatMap(({ costs }) => costs);
+  const median = (key: keyof StepCost) =>
+    steps.map((cost) => cost[key]).toSorted((a, b) => a - b)[Math.floor(steps.length / 2)]!;
+  return { seconds: median('seconds'), sampling: median('sampling'), processor: median('processor') };
+}
+
 function speed(ours: readonly Outcome[], theirs: readonly Outcome[]): string {
-  const [here, there] = [ours, theirs].map((side) => mean(side.map(({ secondsPerStep }) => secondsPerStep)));
+  const [here, there] = [ours, theirs].map((side) => medianCost(side).seconds);
   return `seconds a step: ${here!.toFixed(3)} here, ${there!.toFixed(3)} in TRL: ${(there! / here!).toFixed(1)} times`;
 }

@@ -5,7 +5,7 @@ import { ModelText } from '../../electron/backend/text';
 import { openLocal, type Local } from '../../electron/headless/local';
 import { showRun } from '../../electron/headless/terminal-run';
 import { engineModule, type Device } from '../../native';
-import type { Outcome } from './compare';
+import type { Outcome, StepCost } from './compare';
 import { BASE, LORA, type Recipe } from './recipes';
 
 /** An answer as TRL's side takes it: token ids. */
@@ -29,7 +29,7 @@ export async function runHere(
 ): Promise<Here> {
   const home = mkdtempSync(join(scratch, 'home-'));
   const local = await openLocal({ home, device });
-  const [curve, gradNorms, seconds]: number[][] = [[], [], []];
+  const [curve, gradNorms]: number[][] = [[], []];
   try {
     const { id } = await local.client.runs.start({
       ...recipe.config,
@@ -37,18 +37,19 @@ export async function runHere(
       seed,
       checkpointEvery: 1000,
     });
+    const watched = watch(local, id, recipe);
     const { status, message } = await showRun(local.client, id);
     if (status !== 'completed') throw new Error(`seed ${seed}: the run is ${status}: ${message}`);
+    const costs = await watched;
     for await (const row of local.client.runs.follow({ id })) {
       if (row.kind !== 'step' || row.step > recipe.steps) continue;
       curve.push(row.metrics[recipe.metric]!);
       gradNorms.push(row.metrics['train/grad_norm']!);
-      seconds.push(row.metrics['perf/step_seconds']!);
     }
     return {
       curve,
       gradNorms,
-      secondsPerStep: seconds.toSorted((a, b) => a - b)[Math.floor(seconds.length / 2)]!,
+      costs,
       replay: replayed
         ? { rollouts: await rolloutsOf(local, id, recipe.steps), adapter: await exported(local, id) }
         : null,
@@ -56,6 +57,25 @@ export async function runHere(
   } finally {
     await local.close();
   }
+}
+
+/** What each step costs, seen while the run goes on: rewards are a process of their own, whose time is not in it. */
+async function watch({ client }: Local, id: string, recipe: Recipe): Promise<StepCost[]> {
+  const costs: StepCost[] = [];
+  let before = process.cpuUsage();
+  for await (const row of client.runs.follow({ id })) {
+    if (row.kind !== 'step' || row.step > recipe.steps) continue;
+    const { user, system } = process.cpuUsage(before);
+    before = process.cpuUsage();
+    const { metrics } = row;
+    const answers = recipe.answers * (metrics['rollout/length'] ?? 0);
+    costs.push({
+      seconds: metrics['perf/step_seconds']!,
+      sampling: recipe.answers > 0 ? answers / metrics['perf/rollout_tokens_per_s']! : 0,
+      processor: (user + system) / 1e6,
+    });
+  }
+  return costs.slice(1); // the first step's has the start of the run in it
 }
 
 async function rolloutsOf({ client }: Local, id: string, steps: number): Promise<Sampled[][]> {

@@ -25,7 +25,7 @@ export function curvesPicture(all: readonly Sides[]): string {
     columns: 2,
     plot: { width: 420, height: 240 },
     panels: all.map(({ recipe, ours, theirs }) => {
-      const window = recipe.samples ? WINDOW : 1;
+      const window = recipe.answers > 0 ? WINDOW : 1;
       const sides = [
         { side: theirs, color: TRL, width: 2.5 },
         { side: ours, color: HERE, width: 1.5 },

@@ -13,8 +13,10 @@ const STEPS = 60;
 /** What a recipe is here, in TRL, and how its curve is called. Rows go to TRL in our order. */
 export interface Recipe {
   algorithm: 'grpo' | 'sft';
-  /** Learns from its own answers: what two sides sample differs. */
-  samples: boolean;
+  /** A step's answers where it learns from its own: what two sides sample differs. 0 where it does not. */
+  answers: number;
+  /** What a step is made of, for a person. */
+  shape: string;
   steps: number;
   config: Omit<RunConfigInput, 'seed' | 'name'>;
   /** Of the curve, a value a step. */
@@ -43,7 +45,8 @@ const sft = { batchSize: 32, learningRate: 1e-3 };
 export const RECIPES: readonly Recipe[] = [
   {
     algorithm: 'grpo',
-    samples: true,
+    answers: grpo.prompts * grpo.groupSize,
+    shape: `${grpo.prompts} prompts x ${grpo.groupSize} answers of at most ${grpo.maxNewTokens} tokens`,
     steps: STEPS,
     metric: 'reward/mean',
     config: {
@@ -63,7 +66,8 @@ export const RECIPES: readonly Recipe[] = [
   },
   {
     algorithm: 'sft',
-    samples: false,
+    answers: 0,
+    shape: `${sft.batchSize} worked answers`,
     steps: STEPS,
     metric: 'train/nll',
     config: {

@@ -22,10 +22,12 @@ model = PeftModel.from_pretrained(base, recipe["adapter"], is_trainable=True)
 
 
 class Curve(TrainerCallback):
-    """The logged values of each step and the seconds between steps."""
+    """The logged values of each step, and what it costs."""
 
     def __init__(self, key):
-        self.key, self.values, self.norms, self.seconds = key, [], [], []
+        self.key, self.values, self.norms, self.costs = key, [], [], []
+        self.sampling = 0.0
+        self.clock = None
 
     def on_step_begin(self, args, state, control, **kwargs):
         self.values.append(None)
@@ -34,7 +36,11 @@ class Curve(TrainerCallback):
         if self.key in logs:
             self.values[-1] = logs[self.key]
             self.norms.append(logs["grad_norm"])
-            self.seconds.append(time.perf_counter())
+            now = time.perf_counter(), time.process_time()
+            if self.clock:
+                seconds, processor = (b - a for a, b in zip(self.clock, now))
+                self.costs.append({"seconds": seconds, "sampling": self.sampling, "processor": processor})
+            self.clock, self.sampling = now, 0.0
 
 
 def sums(completions, answer, **kwargs):
@@ -68,6 +74,13 @@ rows = Dataset.from_list(recipe["rows"])
 if recipe["algorithm"] == "grpo":
     curve = Curve("reward")
 
+    class Timed(GRPOTrainer):
+        def _generate_single_turn(self, *args, **kwargs):
+            start = time.perf_counter()
+            answers = super()._generate_single_turn(*args, **kwargs)
+            curve.sampling += time.perf_counter() - start
+            return answers
+
     class Replay(GRPOTrainer):
         """Takes answers that were sampled elsewhere, {"prompt": ids, "completion": ids} by step."""
 
@@ -77,7 +90,7 @@ if recipe["algorithm"] == "grpo":
                 raise SystemExit(f"step {self.state.global_step + 1}: other prompts than the answers are to")
             return [row["completion"] for row in step], None
 
-    trainer = (Replay if "rollouts" in recipe else GRPOTrainer)(
+    trainer = (Replay if "rollouts" in recipe else Timed)(
         model=model,
         processing_class=tokenizer,
         reward_funcs=sums,
@@ -127,8 +140,7 @@ def distance(one, other):
     return sum((one[name] - other[name]).square().sum().item() for name in one) ** 0.5
 
 
-steps = sorted(b - a for a, b in zip(curve.seconds, curve.seconds[1:]))
-result = {"curve": curve.values, "gradNorms": curve.norms, "secondsPerStep": steps[len(steps) // 2]}
+result = {"curve": curve.values, "gradNorms": curve.norms, "costs": curve.costs}
 if "trained" in recipe:
     first, theirs = (load_file(f"{recipe[key]}/adapter_model.safetensors") for key in ("adapter", "trained"))
     ours = get_peft_model_state_dict(model)
