@@ -1,47 +1,16 @@
 // Shapes: B batch, L queries, S slots, H query heads, K key heads, G = H / K, E head.
 #include "kernels/attention.h"
 
-#include "kernels/blas.h"
+#include "kernels/gemm.h"
 #include "kernels/parallel.h"
-#include "kernels/softmax_row.h"
 
 #include <cmath>
 
+#define ATELIER_LOOPS "kernels/loops/attention.h"
+#include "kernels/loops/processors.h"
+
 namespace atelier {
 namespace {
-
-// The first slot that a query sees which stands in slot `to` - 1.
-ATELIER_INLINE int first_seen(int to, int start, int window) {
-  return std::min(std::max(start, window > 0 ? to - window : 0), to - 1);
-}
-
-// All rows of one key head: its G * L queries.
-ATELIER_CLONES void softmax_rows(float* x, int G, int L, int S, int start, int window) {
-  for (int r = 0; r < G * L; r++) {
-    const int to = S - L + r % L + 1;
-    softmax_row(x + int64_t{r} * S, x + int64_t{r} * S, first_seen(to, start, window), to, S);
-  }
-}
-
-ATELIER_CLONES void
-softmax_rows_vjp(const float* y, float* g, int G, int L, int S, int start, int window) {
-  for (int r = 0; r < G * L; r++) {
-    const int to = S - L + r % L + 1;
-    softmax_row_vjp(y + int64_t{r} * S, g + int64_t{r} * S, first_seen(to, start, window), to, S);
-  }
-}
-
-ATELIER_CLONES void widen(const float* from, double* to, int count) {
-  for (int i = 0; i < count; i++) {
-    to[i] = from[i];
-  }
-}
-
-ATELIER_CLONES void narrow(const double* from, float* to, int count, double by) {
-  for (int i = 0; i < count; i++) {
-    to[i] = static_cast<float>(from[i] * by);
-  }
-}
 
 struct Sizes {
   int B, K, G, L, S, E;
@@ -67,22 +36,43 @@ struct Sizes {
   }
 };
 
-// p = scale q kᵀ of one key head, up to the last slot that a block of queries sees: half of the work, which pays
-// for double. A score is a sum of a few large terms, and softmax turns its error into a relative one.
-void scores(const float* q, const float* k, float* p, const Sizes& z, double scale) {
-  constexpr int block = 64;
-  const int L = z.L, S = z.S, E = z.E;
-  std::vector<double> wide_k(size_t(S) * E), wide_q(size_t(block) * E), out(size_t(block) * S);
-  widen(k, wide_k.data(), S * E);
-  for (int g = 0; g < z.G; g++) {
-    for (int from = 0; from < L; from += block) {
-      const int rows = std::min(block, L - from), seen = S - L + from + rows;
-      const int64_t at = int64_t{g} * L + from;
-      widen(q + at * E, wide_q.data(), rows * E);
-      dgemm_nt(rows, seen, E, wide_q.data(), wide_k.data(), out.data());
-      for (int r = 0; r < rows; r++) {
-        narrow(out.data() + int64_t{r} * seen, p + (at + r) * S, seen, scale);
-      }
+// What queries do not see is nearly half of the work: products are cut into blocks of so many, up to the last slot that
+// a block sees, or from the first query on that sees one of a block of slots.
+constexpr int block = 32;
+
+// y [L, E] = p x, for one query head.
+void over_slots(const float* p, const float* x, float* y, const Sizes& z) {
+  for (int l = 0; l < z.L; l += block) {
+    const int rows = std::min(block, z.L - l), seen = z.S - z.L + l + rows;
+    gemm(
+        rows,
+        z.E,
+        seen,
+        0,
+        rows_of(p + int64_t{l} * z.S, z.S),
+        rows_of(x, z.E),
+        y + int64_t{l} * z.E,
+        z.E);
+  }
+}
+
+// y [S, E] = pᵀ x over all query heads of a key head.
+void over_queries(const float* p, const float* x, float* y, const Sizes& z) {
+  const int before = z.S - z.L;
+  for (int s = 0; s < z.S; s += block) {
+    const int slots = std::min(block, z.S - s), first = std::max(0, s - before);
+    for (int g = 0; g < z.G; g++) {
+      const int64_t at = int64_t{g} * z.L + first;
+      gemm(
+          slots,
+          z.E,
+          z.L - first,
+          0,
+          columns_of(p + at * z.S + s, z.S),
+          rows_of(x + at * z.E, z.E),
+          y + int64_t{s} * z.E,
+          z.E,
+          g > 0);
     }
   }
 }
@@ -105,12 +95,31 @@ Arrays backward(
     const int R = z.G * z.L, S = z.S, E = z.E;
     const auto scale = static_cast<float>(spec.scale);
     z.each([&](int b, int64_t query, int64_t weight, int64_t key) {
-      std::vector<float> ds(size_t(R) * S);
-      sgemm(S, E, R, 1, {p + weight, S, true}, {g + query, E}, dv + key, E);
-      sgemm(R, S, E, 1, {g + query, E}, {v + key, E, true}, ds.data(), S);
-      softmax_rows_vjp(p + weight, ds.data(), z.G, z.L, S, begin_of(spec, b), spec.window);
-      sgemm(R, E, S, scale, {ds.data(), S}, {k + key, E}, dq + query, E);
-      sgemm(S, E, R, scale, {ds.data(), S, true}, {q + query, E}, dk + key, E);
+      thread_local std::vector<float> ds;
+      ds.resize(size_t(R) * S);
+      over_queries(p + weight, g + query, dv + key, z);
+      for (int head = 0; head < z.G; head++) {
+        for (int l = 0; l < z.L; l += block) {
+          const int rows = std::min(block, z.L - l);
+          const int64_t at = int64_t{head} * z.L + l;
+          gemm(
+              rows,
+              S - z.L + l + rows,
+              E,
+              0,
+              rows_of(g + query + at * E, E),
+              columns_of(v + key, E),
+              ds.data() + at * S,
+              S);
+        }
+      }
+      ATELIER_LOOP(softmax_rows_vjp)(
+          p + weight, ds.data(), z.G, z.L, S, begin_of(spec, b), spec.window, scale);
+      for (int head = 0; head < z.G; head++) {
+        const int64_t at = int64_t{head} * z.L;
+        over_slots(ds.data() + at * S, k + key, dq + query + at * E, z);
+      }
+      over_queries(ds.data(), q + query, dk + key, z);
     });
   };
   return apply(
@@ -172,11 +181,16 @@ mx::array attention_cpu(
     const Sizes z(in[0], in[1]);
     const float *q = in[0].data<float>(), *k = in[1].data<float>(), *v = in[2].data<float>();
     float *y = out[0].data<float>(), *p = out[1].data<float>();
-    const int R = z.G * z.L, S = z.S, E = z.E;
     z.each([&](int b, int64_t query, int64_t weight, int64_t key) {
-      scores(q + query, k + key, p + weight, z, spec.scale);
-      softmax_rows(p + weight, z.G, z.L, S, begin_of(spec, b), spec.window);
-      sgemm(R, E, S, 1, {p + weight, S}, {v + key, E}, y + query, E);
+      thread_local std::vector<double> wide;
+      wide.resize(size_t(z.S + most_lanes) * z.E);
+      ATELIER_LOOP(scores)(
+          q + query, k + key, p + weight, z.G, z.L, z.S, z.E, spec.scale, wide.data());
+      ATELIER_LOOP(softmax_rows)(p + weight, z.G, z.L, z.S, begin_of(spec, b), spec.window);
+      for (int head = 0; head < z.G; head++) {
+        const int64_t at = int64_t{head} * z.L;
+        over_slots(p + weight + at * z.S, v + key, y + query + at * z.E, z);
+      }
     });
   };
   // The weights are the second output, for the backward alone: nothing else may read them.

@@ -1,73 +1,15 @@
 // Shapes: B batch, H query heads, K key heads, S slots, E head.
 #include "kernels/attention.h"
 #include "kernels/parallel.h"
-#include "kernels/vec.h"
 
 #include <algorithm>
 #include <cmath>
 
+#define ATELIER_LOOPS "kernels/loops/decode_attention.h"
+#include "kernels/loops/processors.h"
+
 namespace atelier {
-namespace {
-
-// One query head. k, v: slots of E numbers each, `step` apart. scores: room for S rounded up to whole lanes.
-ATELIER_CLONES void attend(
-    const float* q,
-    const float* k,
-    const float* v,
-    int64_t step_k,
-    int64_t step_v,
-    int from,
-    int S,
-    int E,
-    float scale,
-    float* scores,
-    float* out) {
-  float top = -INFINITY;
-  for (int s = from; s < S; s++) {
-    const float* at = k + s * step_k;
-    vec::F a, b, total{};
-    int i = 0;
-    for (; i + vec::lanes <= E; i += vec::lanes) {
-      vec::load(a, q + i);
-      vec::load(b, at + i);
-      total += a * b;
-    }
-    float dot = vec::sum(total);
-    for (; i < E; i++) {
-      dot += q[i] * at[i];
-    }
-    scores[s] = dot * scale;
-    top = scores[s] > top ? scores[s] : top;
-  }
-  vec::F a, b, total{};
-  for (int s = from; s < S; s += vec::lanes) {
-    const int n = std::min(vec::lanes, S - s);
-    vec::load_part(a, scores + s, n, -INFINITY);
-    a = a - top;
-    vec::exp(a);
-    total += a;
-    vec::store_part(scores + s, a, n);
-  }
-  const float inverse = 1.0f / vec::sum(total);
-  int i = 0;
-  for (; i + vec::lanes <= E; i += vec::lanes) {
-    vec::F sum{};
-    for (int s = from; s < S; s++) {
-      vec::load(b, v + s * step_v + i);
-      sum += b * scores[s];
-    }
-    vec::store(out + i, sum * inverse);
-  }
-  for (; i < E; i++) {
-    float sum = 0;
-    for (int s = from; s < S; s++) {
-      sum += v[s * step_v + i] * scores[s];
-    }
-    out[i] = sum * inverse;
-  }
-}
-
-}  // namespace
+namespace {}  // namespace
 
 mx::array decode_attention_cpu(
     const mx::array& q,
@@ -84,10 +26,10 @@ mx::array decode_attention_cpu(
     float* to = out[0].data<float>();
     const int grain = std::max(1, 16384 / (S * E));
     parallel_for(q.shape(0) * H, grain, [&](int begin, int end) {
-      std::vector<float> scores(S + vec::lanes);
+      std::vector<float> scores(S + most_lanes);
       for (int n = begin; n < end; n++) {
         const int b = n / H, head = n % H / (H / K);
-        attend(
+        ATELIER_LOOP(attend)(
             pq + int64_t{n} * E,
             pk + b * k.strides(0) + head * k.strides(1),
             pv + b * v.strides(0) + head * v.strides(1),

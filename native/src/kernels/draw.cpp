@@ -2,54 +2,15 @@
 #include "kernels/draw.h"
 
 #include "kernels/parallel.h"
-#include "kernels/vec.h"
 
 #include <algorithm>
 #include <cmath>
 
+#define ATELIER_LOOPS "kernels/loops/draw.h"
+#include "kernels/loops/processors.h"
+
 namespace atelier {
 namespace {
-
-ATELIER_CLONES float greatest(const float* x, int V) {
-  vec::F a, best = vec::F{} - INFINITY;
-  int i = 0;
-  for (; i + vec::lanes <= V; i += vec::lanes) {
-    vec::load(a, x + i);
-    best = a > best ? a : best;
-  }
-  vec::load_part(a, x + i, V - i, -INFINITY);
-  best = a > best ? a : best;
-  return vec::max(best);
-}
-
-// y = exp((x - top) * by), or only its sum where y is null.
-ATELIER_CLONES double exp_sum(const float* x, float* y, int V, float top, float by) {
-  double total = 0;
-  vec::F a;
-  // Sums of at most 1024 numbers in f32, those in f64: a vocabulary has 10^5.
-  for (int block = 0; block < V; block += 1024) {
-    const int end = std::min(block + 1024, V);
-    vec::F sum{};
-    for (int i = block; i < end; i += vec::lanes) {
-      const int n = std::min(vec::lanes, end - i);
-      if (n == vec::lanes) {
-        vec::load(a, x + i);
-      } else {
-        vec::load_part(a, x + i, n, -INFINITY);
-      }
-      a = (a - top) * by;
-      vec::exp(a);
-      sum += a;
-      if (y && n == vec::lanes) {
-        vec::store(y + i, a);
-      } else if (y) {
-        vec::store_part(y + i, a, n);
-      }
-    }
-    total += vec::sum(sum);
-  }
-  return total;
-}
 
 // The first token whose cumulated mass is above the aim; one of mass 0 is never chosen.
 int invert(const float* mass, int V, double aim) {
@@ -96,15 +57,15 @@ DrawnTokens draw_cpu(const mx::array& logits_BV, float temperature, const mx::ar
       std::vector<float> mass(V);
       for (int b = begin; b < end; b++) {
         const float* x = logits + int64_t{b} * V;
-        const float top = greatest(x, V), by = 1.0f / temperature;
-        const double total = exp_sum(x, mass.data(), V, top, by);
+        const float top = ATELIER_LOOP(greatest)(x, V), by = 1.0f / temperature;
+        const double total = ATELIER_LOOP(exp_sum)(x, mass.data(), V, top, by);
         const int chosen = invert(mass.data(), V, uniform[b] * total);
         token[b] = chosen;
         logprob[b] = static_cast<float>(double{x[chosen] - top} * by - std::log(total));
-        raw[b] = temperature == 1
-                     ? logprob[b]
-                     : static_cast<float>(
-                           double{x[chosen] - top} - std::log(exp_sum(x, nullptr, V, top, 1)));
+        raw[b] = temperature == 1 ? logprob[b]
+                                  : static_cast<float>(
+                                        double{x[chosen] - top} -
+                                        std::log(ATELIER_LOOP(exp_sum)(x, nullptr, V, top, 1)));
       }
     });
   };

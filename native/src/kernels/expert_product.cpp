@@ -1,7 +1,7 @@
 // Shapes: M rows, I in, O out, E experts.
 #include "kernels/expert_product.h"
 
-#include "kernels/blas.h"
+#include "kernels/gemm.h"
 #include "kernels/parallel.h"
 
 #include <algorithm>
@@ -47,13 +47,13 @@ mx::array gradient_of_x(const mx::array& g, const mx::array& w, const mx::array&
     const float *g = in[0].data<float>(), *w = in[1].data<float>();
     float* to = out[0].data<float>();
     for_pieces(pieces_of(in[2].data<int32_t>(), M, O, I), [&](const Piece& p) {
-      sgemm_in_parts(
+      gemm(
           p.to - p.from,
           p.right - p.left,
           O,
           gradient_depth,
-          {g + int64_t{p.from} * O, O},
-          {w + int64_t{p.expert} * O * I + p.left, I},
+          rows_of(g + int64_t{p.from} * O, O),
+          rows_of(w + int64_t{p.expert} * O * I + p.left, I),
           to + int64_t{p.from} * I + p.left,
           I);
     });
@@ -74,13 +74,13 @@ mx::array gradient_of_w(
     // Experts without a row stay 0.
     std::fill(to, to + out[0].size(), 0.0f);
     for_pieces(pieces_of(in[2].data<int32_t>(), M, O, I), [&](const Piece& p) {
-      sgemm_in_parts(
+      gemm(
           O,
           p.right - p.left,
           p.to - p.from,
           gradient_depth,
-          {g + int64_t{p.from} * O, O, true},
-          {x + int64_t{p.from} * I + p.left, I},
+          columns_of(g + int64_t{p.from} * O, O),
+          rows_of(x + int64_t{p.from} * I + p.left, I),
           to + int64_t{p.expert} * O * I + p.left,
           I);
     });
@@ -112,13 +112,13 @@ mx::array expert_product_cpu(const mx::array& x, const mx::array& w, const mx::a
     const float *x = in[0].data<float>(), *w = in[1].data<float>();
     float* to = out[0].data<float>();
     for_pieces(pieces_of(in[2].data<int32_t>(), M, I, O), [&](const Piece& p) {
-      sgemm_in_parts(
+      gemm(
           p.to - p.from,
           p.right - p.left,
           I,
           forward_depth,
-          {x + int64_t{p.from} * I, I},
-          {w + (int64_t{p.expert} * O + p.left) * I, I, true},
+          rows_of(x + int64_t{p.from} * I, I),
+          columns_of(w + (int64_t{p.expert} * O + p.left) * I, I),
           to + int64_t{p.from} * O + p.left,
           O);
     });

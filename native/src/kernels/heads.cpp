@@ -2,78 +2,15 @@
 #include "kernels/heads.h"
 
 #include "kernels/parallel.h"
-#include "kernels/vec.h"
 
 #include <algorithm>
 #include <cmath>
 
+#define ATELIER_LOOPS "kernels/loops/heads.h"
+#include "kernels/loops/processors.h"
+
 namespace atelier {
 namespace {
-
-ATELIER_INLINE float inverse_rms(const float* x, int E, float eps) {
-  double squares = 0;
-  for (int i = 0; i < E; i++) {
-    squares += static_cast<double>(x[i]) * x[i];
-  }
-  return static_cast<float>(1.0 / std::sqrt(squares / E + eps));
-}
-
-// One head's E numbers. R is even, E small: plain loops over it are vectorised well enough.
-ATELIER_CLONES void forward_head(
-    const float* x,
-    const float* w,
-    const float* c,
-    const float* s,
-    float* y,
-    int E,
-    int R,
-    float eps) {
-  const float scale = w ? inverse_rms(x, E, eps) : 1;
-  const int half = R / 2;
-  for (int i = 0; i < half; i++) {
-    const float a = w ? x[i] * scale * w[i] : x[i],
-                b = w ? x[i + half] * scale * w[i + half] : x[i + half];
-    y[i] = a * c[i] + b * s[i];
-    y[i + half] = b * c[i + half] + a * s[i + half];
-  }
-  for (int i = R; i < E; i++) {
-    y[i] = w ? x[i] * scale * w[i] : x[i];
-  }
-}
-
-// The rotation's transpose, then the norm's backward. dw gains this head's part.
-ATELIER_CLONES void backward_head(
-    const float* x,
-    const float* w,
-    const float* c,
-    const float* s,
-    const float* g,
-    float* dx,
-    float* dw,
-    int E,
-    int R,
-    float eps) {
-  const int half = R / 2;
-  for (int i = 0; i < half; i++) {
-    dx[i] = g[i] * c[i] + g[i + half] * s[i + half];
-    dx[i + half] = g[i + half] * c[i + half] + g[i] * s[i];
-  }
-  std::copy(g + R, g + E, dx + R);
-  if (!w) {
-    return;
-  }
-  float dot = 0;
-  for (int i = 0; i < E; i++) {
-    dot += x[i] * dx[i] * w[i];
-  }
-  const float r = inverse_rms(x, E, eps), k = r * r * dot / E;
-  for (int i = 0; i < E; i++) {
-    if (dw) {
-      dw[i] += dx[i] * x[i] * r;
-    }
-    dx[i] = (dx[i] * w[i] - x[i] * k) * r;
-  }
-}
 
 struct Sizes {
   int B, L, H, K, E, R;
@@ -156,7 +93,7 @@ Heads split_heads_cpu(
         if (part == 2) {
           std::copy(x + at, x + at + z.E, to[2] + head);
         } else {
-          forward_head(
+          ATELIER_LOOP(forward_head)(
               x + at, norm[part], c + angle, s + angle, to[part] + head, z.E, z.R, spec.eps);
         }
       });
@@ -185,7 +122,7 @@ Heads split_heads_cpu(
                 return;
               }
               float* dw = weights ? &parts[(size_t(from / step) * 2 + part) * z.E] : nullptr;
-              backward_head(
+              ATELIER_LOOP(backward_head)(
                   x + at,
                   norm[part],
                   c + angle,

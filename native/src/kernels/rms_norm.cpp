@@ -2,10 +2,12 @@
 #include "kernels/rms_norm.h"
 
 #include "kernels/parallel.h"
-#include "kernels/vec.h"
 
 #include <algorithm>
 #include <cmath>
+
+#define ATELIER_LOOPS "kernels/loops/rms_norm.h"
+#include "kernels/loops/processors.h"
 
 namespace atelier {
 namespace {
@@ -13,78 +15,6 @@ namespace {
 // Rows of one piece: enough work to be worth a thread.
 int grain(int D) {
   return std::max(1, 32768 / D);
-}
-
-// 1 / rms in double: its rounding would move the whole row at once, and one large activation makes up most of it.
-ATELIER_INLINE double inverse_rms(const float* x, int D, float eps) {
-  vec::D first{}, second{}, d;
-  vec::F a;
-  int i = 0;
-  for (; i + vec::lanes <= D; i += vec::lanes) {
-    vec::load(a, x + i);
-    vec::wide(d, a, 0);
-    first += d * d;
-    vec::wide(d, a, 1);
-    second += d * d;
-  }
-  double squares = vec::sum(first) + vec::sum(second);
-  for (; i < D; i++) {
-    squares += static_cast<double>(x[i]) * x[i];
-  }
-  return 1.0 / std::sqrt(squares / D + eps);
-}
-
-ATELIER_CLONES void forward(const float* x, const float* w, float* y, int rows, int D, float eps) {
-  for (int n = 0; n < rows; n++, x += D, y += D) {
-    const double r = inverse_rms(x, D, eps);
-    for (int i = 0; i < D; i++) {
-      y[i] = static_cast<float>(x[i] * r * w[i]);
-    }
-  }
-}
-
-// dx = r (g w - x r² mean(g w x)); dw gains sum over rows of g x r.
-ATELIER_CLONES void backward(
-    const float* x,
-    const float* w,
-    const float* g,
-    float* dx,
-    float* dw,
-    int rows,
-    int D,
-    float eps) {
-  for (int n = 0; n < rows; n++, x += D, g += D, dx += D) {
-    vec::F along{}, a, b, c;
-    int i = 0;
-    for (; i + vec::lanes <= D; i += vec::lanes) {
-      vec::load(a, x + i);
-      vec::load(b, g + i);
-      vec::load(c, w + i);
-      along += a * b * c;
-    }
-    float dot = vec::sum(along);
-    for (; i < D; i++) {
-      dot += x[i] * g[i] * w[i];
-    }
-    const float r = static_cast<float>(inverse_rms(x, D, eps));
-    const float k = r * r * dot / D;
-    for (i = 0; i + vec::lanes <= D; i += vec::lanes) {
-      vec::load(a, x + i);
-      vec::load(b, g + i);
-      vec::load(c, w + i);
-      vec::store(dx + i, (b * c - a * k) * r);
-      if (dw) {
-        vec::load(c, dw + i);
-        vec::store(dw + i, c + b * a * r);
-      }
-    }
-    for (; i < D; i++) {
-      dx[i] = (g[i] * w[i] - x[i] * k) * r;
-      if (dw) {
-        dw[i] += g[i] * x[i] * r;
-      }
-    }
-  }
 }
 
 }  // namespace
@@ -100,7 +30,7 @@ mx::array rms_norm_cpu(const mx::array& x, const mx::array& w, float eps) {
     const float *x = in[0].data<float>(), *w = in[1].data<float>();
     float* y = out[0].data<float>();
     parallel_for(N, grain(D), [&](int from, int to) {
-      forward(x + int64_t{from} * D, w, y + int64_t{from} * D, to - from, D, eps);
+      ATELIER_LOOP(forward)(x + int64_t{from} * D, w, y + int64_t{from} * D, to - from, D, eps);
     });
   };
   kernel.vjp = [eps](
@@ -118,7 +48,7 @@ mx::array rms_norm_cpu(const mx::array& x, const mx::array& w, float eps) {
       std::vector<float> parts(weight ? size_t((N + step - 1) / step) * D : 0);
       parallel_for(N, step, [&](int from, int to) {
         const int64_t at = int64_t{from} * D;
-        backward(
+        ATELIER_LOOP(backward)(
             x + at,
             w,
             g + at,

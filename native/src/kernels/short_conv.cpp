@@ -2,9 +2,11 @@
 #include "kernels/short_conv.h"
 
 #include "kernels/parallel.h"
-#include "kernels/vec.h"
 
 #include <algorithm>
+
+#define ATELIER_LOOPS "kernels/loops/short_conv.h"
+#include "kernels/loops/processors.h"
 
 namespace atelier {
 namespace {
@@ -24,53 +26,6 @@ struct Sizes {
   }
 };
 
-ATELIER_INLINE void convolve(vec::F& sum, const float* x, const float* w, int C, int W, int count) {
-  vec::F a, b;
-  sum = vec::F{};
-  for (int j = 0; j < W; j++, x += C, w += C) {
-    vec::load_part(a, x, count, 0);
-    vec::load_part(b, w, count, 0);
-    sum += a * b;
-  }
-}
-
-ATELIER_INLINE void sigmoid(vec::F& x) {
-  x = -x;
-  vec::exp(x);
-  x = 1.0f / (1.0f + x);
-}
-
-ATELIER_CLONES void forward(const float* x, const float* w, float* y, int C, int W) {
-  for (int c = 0; c < C; c += vec::lanes) {
-    const int count = std::min(vec::lanes, C - c);
-    vec::F sum, s;
-    convolve(sum, x + c, w + c, C, W, count);
-    s = sum;
-    sigmoid(s);
-    vec::store_part(y + c, sum * s, count);
-  }
-}
-
-// u = dL / d(the convolution's sum): g (s + sum s (1 - s)), s = sigmoid(sum).
-ATELIER_CLONES void
-through_silu(const float* x, const float* w, const float* g, float* u, int C, int W) {
-  for (int c = 0; c < C; c += vec::lanes) {
-    const int count = std::min(vec::lanes, C - c);
-    vec::F sum, s, at;
-    convolve(sum, x + c, w + c, C, W, count);
-    s = sum;
-    sigmoid(s);
-    vec::load_part(at, g + c, count, 0);
-    vec::store_part(u + c, at * s * (1.0f + sum * (1.0f - s)), count);
-  }
-}
-
-ATELIER_CLONES void add_product(float* to, const float* a, const float* b, int count) {
-  for (int i = 0; i < count; i++) {
-    to[i] += a[i] * b[i];
-  }
-}
-
 // One row: dx [L + W - 1, C] and its part of dw [W, C].
 void backward_row(
     const float* x,
@@ -82,10 +37,10 @@ void backward_row(
   std::vector<float> u(z.C);
   std::fill(dx, dx + int64_t{z.L + z.W - 1} * z.C, 0.0f);
   for (int l = 0; l < z.L; l++, x += z.C, dx += z.C, g += z.C) {
-    through_silu(x, w, g, u.data(), z.C, z.W);
+    ATELIER_LOOP(through_silu)(x, w, g, u.data(), z.C, z.W);
     for (int j = 0; j < z.W; j++) {
-      add_product(dx + j * z.C, u.data(), w + j * z.C, z.C);
-      add_product(dw + j * z.C, u.data(), x + j * z.C, z.C);
+      ATELIER_LOOP(add_product)(dx + j * z.C, u.data(), w + j * z.C, z.C);
+      ATELIER_LOOP(add_product)(dw + j * z.C, u.data(), x + j * z.C, z.C);
     }
   }
 }
@@ -121,7 +76,7 @@ mx::array convolved(const mx::array& x, const mx::array& w) {
     float* y = out[0].data<float>();
     parallel_for(z.B * z.L, z.grain(), [&](int from, int to) {
       for (int n = from; n < to; n++) {
-        forward(x + z.input(n), w, y + int64_t{n} * z.C, z.C, z.W);
+        ATELIER_LOOP(forward)(x + z.input(n), w, y + int64_t{n} * z.C, z.C, z.W);
       }
     });
   };

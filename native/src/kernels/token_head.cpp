@@ -2,92 +2,19 @@
 #include "kernels/token_head.h"
 
 #include "kernels/parallel.h"
-#include "kernels/vec.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
+#define ATELIER_LOOPS "kernels/loops/token_head.h"
+#include "kernels/loops/processors.h"
+
 namespace atelier {
 namespace {
 
-using vec::F;
-using vec::lanes;
-
 mx::array column(const mx::array& a_C) {
   return mx::expand_dims(a_C, 1);
-}
-
-ATELIER_CLONES float row_max(const float* l, int V) {
-  F most = F{} + -std::numeric_limits<float>::infinity();
-  int v = 0;
-  for (; v + lanes <= V; v += lanes) {
-    F x;
-    vec::load(x, l + v);
-    most = x > most ? x : most;
-  }
-  if (v < V) {
-    F x;
-    vec::load_part(x, l + v, V - v, -std::numeric_limits<float>::infinity());
-    most = x > most ? x : most;
-  }
-  return vec::max(most);
-}
-
-// Sums of e^(l - m) and of e^(l - m) (l - m); the exponentials themselves where `p` is given.
-ATELIER_CLONES void
-row_sums(const float* l, int V, float m, float* p, float* sum, float* weighted) {
-  F sums = {}, weights = {};
-  for (int v = 0; v < V; v += lanes) {
-    const int n = std::min(lanes, V - v);
-    F x;
-    if (n == lanes) {
-      vec::load(x, l + v);
-    } else {
-      vec::load_part(x, l + v, n, m - 1000.0f);  // its exponential is 0
-    }
-    x = x - m;
-    F e = x;
-    vec::exp(e);
-    sums += e;
-    weights += e * x;
-    if (p && n == lanes) {
-      vec::store(p + v, e);
-    } else if (p) {
-      vec::store_part(p + v, e, n);
-    }
-  }
-  *sum = vec::sum(sums);
-  *weighted = vec::sum(weights);
-}
-
-ATELIER_CLONES void row_scale(float* p, int V, float by) {
-  for (int v = 0; v < V; v++) {
-    p[v] *= by;
-  }
-}
-
-// d = -p (g + h (log p + entropy)); the target's own g is added by the caller.
-ATELIER_CLONES void
-row_backward(const float* l, int V, float lse, float g, float h, float entropy, float* d) {
-  for (int v = 0; v < V; v += lanes) {
-    const int n = std::min(lanes, V - v);
-    F x;
-    if (n == lanes) {
-      vec::load(x, l + v);
-    } else {
-      vec::load_part(x, l + v, n, lse);
-    }
-    x = x - lse;
-    F p = x;
-    vec::exp(p);
-    const F out = -p * (h * (x + entropy) + g);
-    if (n == lanes) {
-      vec::store(d + v, out);
-    } else {
-      vec::store_part(d + v, out, n);
-    }
-  }
 }
 
 int rows_at_once(int V) {
@@ -119,14 +46,14 @@ TokenHead token_head_cpu(const mx::array& logits, const mx::array& targets, bool
       for (int c = begin; c < end; c++) {
         const float* l = logits + static_cast<size_t>(c) * V;
         float* p_row = p ? p + static_cast<size_t>(c) * V : nullptr;
-        const float m = row_max(l, V);
+        const float m = ATELIER_LOOP(row_max)(l, V);
         float sum, weighted;
-        row_sums(l, V, m, p_row, &sum, &weighted);
+        ATELIER_LOOP(row_sums)(l, V, m, p_row, &sum, &weighted);
         lse[c] = m + std::log(sum);
         logp[c] = l[targets[c]] - lse[c];
         entropy[c] = std::log(sum) - weighted / sum;
         if (p_row) {
-          row_scale(p_row, V, 1.0f / sum);
+          ATELIER_LOOP(row_scale)(p_row, V, 1.0f / sum);
         }
       }
     });
@@ -169,7 +96,8 @@ mx::array token_head_backward_cpu(
     parallel_for(C, rows_at_once(V), [&](int begin, int end) {
       for (int c = begin; c < end; c++) {
         const size_t at = static_cast<size_t>(c) * V;
-        row_backward(logits + at, V, lse[c], g[c], h ? h[c] : 0.0f, h ? entropy[c] : 0.0f, d + at);
+        ATELIER_LOOP(row_backward)(
+            logits + at, V, lse[c], g[c], h ? h[c] : 0.0f, h ? entropy[c] : 0.0f, d + at);
         d[at + targets[c]] += g[c];
       }
     });

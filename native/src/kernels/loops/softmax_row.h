@@ -1,11 +1,4 @@
-#pragma once
-
-#include "kernels/vec.h"
-
-#include <algorithm>
-#include <cmath>
-
-namespace atelier {
+// Of rows that attention sees part of.
 
 /** y = softmax(x) over [from, to), 0 elsewhere in [0, S). May work in place. */
 ATELIER_INLINE void softmax_row(const float* x, float* y, int from, int to, int S) {
@@ -41,8 +34,9 @@ ATELIER_INLINE void softmax_row(const float* x, float* y, int from, int to, int 
   std::fill(y + to, y + S, 0.0f);
 }
 
-/** Its backward, in place of the cotangent: g = y (g - sum(g y)). */
-ATELIER_INLINE void softmax_row_vjp(const float* y, float* g, int from, int to, int S) {
+/** Its backward, in place of the cotangent: g = scale y (g - sum(g y)). */
+ATELIER_INLINE void
+softmax_row_vjp(const float* y, float* g, int from, int to, int S, float scale) {
   vec::F a, b, total{};
   int i = from;
   for (; i + vec::lanes <= to; i += vec::lanes) {
@@ -55,10 +49,8 @@ ATELIER_INLINE void softmax_row_vjp(const float* y, float* g, int from, int to, 
   total += a * b;
   const float dot = vec::sum(total);
   for (i = from; i < to; i++) {
-    g[i] = y[i] * (g[i] - dot);
+    g[i] = scale * y[i] * (g[i] - dot);
   }
   std::fill(g, g + from, 0.0f);
   std::fill(g + to, g + S, 0.0f);
 }
-
-}  // namespace atelier

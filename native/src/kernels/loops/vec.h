@@ -1,23 +1,10 @@
-#pragma once
+// As many floats at a time as a register holds, as the compiler's vector extension lowers them to what the processor has. For the inner loops
+// of the CPU kernels: MLX's CPU wheel computes its element-wise operations one number at a time. Included by
+// processors.h alone.
 
-// Sixteen floats at a time, as the compiler's vector extension lowers them to what the processor has. For the
-// inner loops of the CPU kernels: MLX's CPU wheel computes its element-wise operations one number at a time.
+namespace vec {
 
-#include <cstdint>
-#include <cstring>
-
-// One copy of a function for each of these processors, chosen at load. Only plain code inlines into it.
-#if defined(__x86_64__) && defined(__linux__)
-#define ATELIER_CLONES \
-  __attribute__((target_clones("arch=skylake-avx512", "arch=haswell", "default")))
-#else
-#define ATELIER_CLONES
-#endif
-#define ATELIER_INLINE inline __attribute__((always_inline))
-
-namespace atelier::vec {
-
-constexpr int lanes = 16;
+constexpr int lanes = ATELIER_LANES;
 using F = float __attribute__((vector_size(4 * lanes)));
 using I = int32_t __attribute__((vector_size(4 * lanes)));
 
@@ -36,32 +23,47 @@ ATELIER_INLINE void store_part(float* to, const F& from, int n) {
   std::memcpy(to, &from, n * sizeof(float));
 }
 
-using F8 = float __attribute__((vector_size(32)));
+/** A register's floats: what lanes beyond it are folded into. */
 using F4 = float __attribute__((vector_size(16)));
 
-/** Folds in halves: few steps, and lanes beyond the processor's width cost nothing. */
+/** Folds in halves: few steps. */
 ATELIER_INLINE float sum(const F& x) {
-  F8 a, b;
-  std::memcpy(&a, &x, sizeof a);
-  std::memcpy(&b, reinterpret_cast<const char*>(&x) + sizeof a, sizeof b);
-  a += b;
-  F4 c, d;
-  std::memcpy(&c, &a, sizeof c);
-  std::memcpy(&d, reinterpret_cast<const char*>(&a) + sizeof c, sizeof d);
-  c += d;
-  return (c[0] + c[2]) + (c[1] + c[3]);
+#if ATELIER_LANES == 16
+  using F8 = float __attribute__((vector_size(32)));
+  F8 low, high;
+  std::memcpy(&low, &x, sizeof low);
+  std::memcpy(&high, reinterpret_cast<const char*>(&x) + sizeof low, sizeof high);
+  low += high;
+#else
+  const F& low = x;
+#endif
+  F4 a, b;
+  std::memcpy(&a, &low, sizeof a);
+  if constexpr (lanes > 4) {
+    std::memcpy(&b, reinterpret_cast<const char*>(&low) + sizeof a, sizeof b);
+    a += b;
+  }
+  return (a[0] + a[2]) + (a[1] + a[3]);
 }
 
-using D = double __attribute__((vector_size(64)));
+using Half = float __attribute__((vector_size(2 * lanes)));
+using D = double __attribute__((vector_size(4 * lanes)));
 
 /** Half of x (0 or 1) in double, for sums that must not round. */
 ATELIER_INLINE void wide(D& to, const F& x, int half) {
-  F8 part;
+  Half part;
   std::memcpy(&part, reinterpret_cast<const char*>(&x) + half * sizeof part, sizeof part);
   to = __builtin_convertvector(part, D);
 }
 ATELIER_INLINE double sum(const D& x) {
-  return ((x[0] + x[4]) + (x[2] + x[6])) + ((x[1] + x[5]) + (x[3] + x[7]));
+  double out[lanes / 2];
+  std::memcpy(out, &x, sizeof out);
+  for (int half = lanes / 4; half > 0; half /= 2) {
+    for (int i = 0; i < half; i++) {
+      out[i] += out[i + half];
+    }
+  }
+  return out[0];
 }
 
 ATELIER_INLINE float max(const F& x) {
@@ -97,4 +99,4 @@ ATELIER_INLINE void exp(F& x) {
   x = under ? F{} : p * scale;
 }
 
-}  // namespace atelier::vec
+}  // namespace vec
