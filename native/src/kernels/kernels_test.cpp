@@ -4,6 +4,7 @@
 #include "kernels/draw.h"
 #include "kernels/expert_product.h"
 #include "kernels/heads.h"
+#include "kernels/lora_product.h"
 #include "kernels/product.h"
 #include "kernels/rms_norm.h"
 #include "kernels/swiglu.h"
@@ -138,6 +139,32 @@ TEST_CASE_FIXTURE(
           {qkv, noise({E}, 9), noise({E}, 10)},
           1e-4);
       check_twins(bare(split_heads_cpu), bare(split_heads_plain), {qkv});
+    }
+  }
+}
+
+TEST_CASE_FIXTURE(
+    testing::OnCpu,
+    "lora_product: kernel and twin, few rows and many, alone and onto" * cpu_kernels) {
+  for (auto [N, I, O, R] :
+       {std::tuple{1, 40, 70, 4}, {16, 128, 300, 48}, {17, 7, 9, 2}, {300, 160, 512, 32}}) {
+    CAPTURE(N);
+    const mx::array w = noise({O, I}, 31);
+    for (bool onto : {false, true}) {
+      auto through = [&, onto](auto f) {
+        return [&, onto, f](const Arrays& in) {
+          LoraProduct p{in[0], w, in[1], in[2]};
+          if (onto) {
+            p.onto = in[3];
+          }
+          return Arrays{f(p)};
+        };
+      };
+      Arrays in{noise({N, I}, 30), noise({R, I}, 32), noise({O, R}, 33, 0.1f)};
+      if (onto) {
+        in.push_back(noise({N, O}, 34));
+      }
+      check_twins(through(lora_product_cpu), through(lora_product_plain), in, 2e-4);
     }
   }
 }

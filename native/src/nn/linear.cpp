@@ -1,5 +1,6 @@
 #include "nn/linear.h"
 
+#include "kernels/lora_product.h"
 #include "kernels/lora_sum.h"
 #include "kernels/thin_product.h"
 #include "nn/lora_linear.h"
@@ -51,6 +52,9 @@ mx::array with_lora(
   const bool differentiated = x.is_tracer() || a.is_tracer();
   if (differentiated && !in_parts(weights, name) && lora_linear_fits(w, a, x)) {
     return lora_linear(onto, w, a, b, x);
+  }
+  if (!w.quantised() && !in_parts(weights, name) && cpu_kernels_for(x) && !w.floats().is_tracer()) {
+    return lora_product_cpu({x, w.floats(), a, b, onto});
   }
   if (auto joined = lora.find(name + ".WA"); joined != lora.end()) {
     const LoraSum sum{product(x, joined->second), std::nullopt, b, onto};
