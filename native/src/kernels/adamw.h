@@ -28,7 +28,14 @@ AdamWMoved adamw_plain(
     const mx::array& m,
     const mx::array& v,
     const AdamWNumbers& numbers);
-/** The same in one pass. On CUDA. */
+/** The same in one pass. f32 on the CPU. */
+AdamWMoved adamw_cpu(
+    const mx::array& p,
+    const mx::array& g,
+    const mx::array& m,
+    const mx::array& v,
+    const AdamWNumbers& numbers);
+/** On CUDA. */
 AdamWMoved adamw_gpu(
     const mx::array& p,
     const mx::array& g,

@@ -1,13 +1,10 @@
 // Shapes: B batch, L queries, S slots, H query heads, K key heads, G = H / K, E head.
 #include "kernels/attention.h"
 
-#include "kernels/gemm.h"
+#include "kernels/attention_group.h"
 #include "kernels/parallel.h"
 
 #include <cmath>
-
-#define ATELIER_LOOPS "kernels/loops/attention.h"
-#include "kernels/loops/processors.h"
 
 namespace atelier {
 namespace {
@@ -23,6 +20,9 @@ struct Sizes {
         S(k.shape(2)),
         E(q.shape(3)) {}
 
+  AttentionGroup group(int b, const AttentionSpec& spec) const {
+    return {G, L, S, E, spec.start.empty() ? 0 : spec.start[b], spec.window, spec.scale};
+  }
   // Calls f(b, offset of the key head's queries, of its weights, of its keys).
   template <class F>
   void each(F&& f) const {
@@ -36,51 +36,6 @@ struct Sizes {
   }
 };
 
-// What queries do not see is nearly half of the work: products are cut into blocks of so many, up to the last slot that
-// a block sees, or from the first query on that sees one of a block of slots.
-constexpr int block = 32;
-
-// y [L, E] = p x, for one query head.
-void over_slots(const float* p, const float* x, float* y, const Sizes& z) {
-  for (int l = 0; l < z.L; l += block) {
-    const int rows = std::min(block, z.L - l), seen = z.S - z.L + l + rows;
-    gemm(
-        rows,
-        z.E,
-        seen,
-        0,
-        rows_of(p + int64_t{l} * z.S, z.S),
-        rows_of(x, z.E),
-        y + int64_t{l} * z.E,
-        z.E);
-  }
-}
-
-// y [S, E] = pᵀ x over all query heads of a key head.
-void over_queries(const float* p, const float* x, float* y, const Sizes& z) {
-  const int before = z.S - z.L;
-  for (int s = 0; s < z.S; s += block) {
-    const int slots = std::min(block, z.S - s), first = std::max(0, s - before);
-    for (int g = 0; g < z.G; g++) {
-      const int64_t at = int64_t{g} * z.L + first;
-      gemm(
-          slots,
-          z.E,
-          z.L - first,
-          0,
-          columns_of(p + at * z.S + s, z.S),
-          rows_of(x + at * z.E, z.E),
-          y + int64_t{s} * z.E,
-          z.E,
-          g > 0);
-    }
-  }
-}
-
-int begin_of(const AttentionSpec& spec, int row) {
-  return spec.start.empty() ? 0 : spec.start[row];
-}
-
 Arrays backward(
     const Arrays& in,
     const mx::array& weights,
@@ -92,34 +47,18 @@ Arrays backward(
     const float *q = in[0].data<float>(), *k = in[1].data<float>(), *v = in[2].data<float>();
     const float *p = in[3].data<float>(), *g = in[4].data<float>();
     float *dq = out[0].data<float>(), *dk = out[1].data<float>(), *dv = out[2].data<float>();
-    const int R = z.G * z.L, S = z.S, E = z.E;
-    const auto scale = static_cast<float>(spec.scale);
     z.each([&](int b, int64_t query, int64_t weight, int64_t key) {
-      thread_local std::vector<float> ds;
-      ds.resize(size_t(R) * S);
-      over_queries(p + weight, g + query, dv + key, z);
-      for (int head = 0; head < z.G; head++) {
-        for (int l = 0; l < z.L; l += block) {
-          const int rows = std::min(block, z.L - l);
-          const int64_t at = int64_t{head} * z.L + l;
-          gemm(
-              rows,
-              S - z.L + l + rows,
-              E,
-              0,
-              rows_of(g + query + at * E, E),
-              columns_of(v + key, E),
-              ds.data() + at * S,
-              S);
-        }
-      }
-      ATELIER_LOOP(softmax_rows_vjp)(
-          p + weight, ds.data(), z.G, z.L, S, begin_of(spec, b), spec.window, scale);
-      for (int head = 0; head < z.G; head++) {
-        const int64_t at = int64_t{head} * z.L;
-        over_slots(ds.data() + at * S, k + key, dq + query + at * E, z);
-      }
-      over_queries(ds.data(), q + query, dk + key, z);
+      attend_group_vjp(
+          z.group(b, spec),
+          q + query,
+          k + key,
+          rows_of(v + key, z.E),
+          p + weight,
+          {g + query, int64_t{z.L} * z.E, z.E},
+          dq + query,
+          dk + key,
+          dv + key,
+          z.E);
     });
   };
   return apply(
@@ -182,15 +121,13 @@ mx::array attention_cpu(
     const float *q = in[0].data<float>(), *k = in[1].data<float>(), *v = in[2].data<float>();
     float *y = out[0].data<float>(), *p = out[1].data<float>();
     z.each([&](int b, int64_t query, int64_t weight, int64_t key) {
-      thread_local std::vector<double> wide;
-      wide.resize(size_t(z.S + most_lanes) * z.E);
-      ATELIER_LOOP(scores)(
-          q + query, k + key, p + weight, z.G, z.L, z.S, z.E, spec.scale, wide.data());
-      ATELIER_LOOP(softmax_rows)(p + weight, z.G, z.L, z.S, begin_of(spec, b), spec.window);
-      for (int head = 0; head < z.G; head++) {
-        const int64_t at = int64_t{head} * z.L;
-        over_slots(p + weight + at * z.S, v + key, y + query + at * z.E, z);
-      }
+      attend_group(
+          z.group(b, spec),
+          q + query,
+          k + key,
+          rows_of(v + key, z.E),
+          p + weight,
+          {y + query, int64_t{z.L} * z.E, z.E});
     });
   };
   // The weights are the second output, for the backward alone: nothing else may read them.

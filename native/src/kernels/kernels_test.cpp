@@ -1,5 +1,6 @@
 // Each kernel against its plain-op twin, forward and backward, at sizes that fill lanes and that do not.
 #include "core/random.h"
+#include "kernels/attend.h"
 #include "kernels/attention.h"
 #include "kernels/draw.h"
 #include "kernels/expert_product.h"
@@ -165,6 +166,59 @@ TEST_CASE_FIXTURE(
         in.push_back(noise({N, O}, 34));
       }
       check_twins(through(lora_product_cpu), through(lora_product_plain), in, 2e-4);
+    }
+  }
+}
+
+TEST_CASE_FIXTURE(
+    testing::OnCpu,
+    "attend: kernel and twin, with norms and without, windowed and ragged" * cpu_kernels) {
+  for (auto [E, L] : {std::pair{16, 5}, {20, 40}, {32, 70}}) {
+    for (int window : {0, 7}) {
+      CAPTURE(E);
+      CAPTURE(window);
+      const HeadsSpec heads{4, 2, E, 1e-6f};
+      const AttentionSpec spec{window ? std::vector<int32_t>{0, 2, 3} : std::vector<int32_t>{}, 0.2, window};
+      const mx::array qkv = noise({3, L, 8 * E}, 40), cos = noise({1, 1, L, E}, 41),
+                      sin = noise({1, 1, L, E}, 42);
+      auto normed = [&](auto f) {
+        return [&, f](const Arrays& in) {
+          return Arrays{f(in[0], in[1], in[2], cos, sin, heads, spec)};
+        };
+      };
+      auto bare = [&](auto f) {
+        return [&, f](const Arrays& in) {
+          return Arrays{f(in[0], std::nullopt, std::nullopt, cos, sin, heads, spec)};
+        };
+      };
+      check_twins(
+          normed(attend_cpu), normed(attend_plain), {qkv, noise({E}, 43), noise({E}, 44)}, 1e-4);
+      check_twins(bare(attend_cpu), bare(attend_plain), {qkv}, 1e-4);
+    }
+  }
+}
+
+TEST_CASE_FIXTURE(
+    testing::OnCpu,
+    "decode_attend: the same as heads, cache and attention apart" * cpu_kernels) {
+  for (int E : {16, 20, 32}) {
+    const int B = 3, S = 40, slot = 37;
+    const HeadsSpec heads{4, 2, E, 1e-6f};
+    const mx::array qkv = noise({B, 1, 8 * E}, 50), cos = noise({B, 1, 1, E}, 51),
+                    sin = noise({B, 1, 1, E}, 52), q_norm = noise({E}, 53), k_norm = noise({E}, 54);
+    for (const AttentionSpec& spec : {AttentionSpec{{}, 0.3}, {{0, 5, 37}, 0.3}, {{0, 5, 30}, 0.3, 9}}) {
+      const mx::array k = noise({B, 2, S, E}, 55), v = noise({B, 2, S, E}, 56);
+      const Heads now = split_heads_plain(qkv, q_norm, k_norm, cos, sin, heads);
+      const mx::Shape to{B, 2, slot + 1, E};
+      const mx::array k_after = mx::slice_update(k, now.k, {0, 0, slot, 0}, to),
+                      v_after = mx::slice_update(v, now.v, {0, 0, slot, 0}, to);
+      const mx::array y = attention_plain(
+          now.q, mx::slice(k_after, {0, 0, 0, 0}, to), mx::slice(v_after, {0, 0, 0, 0}, to), spec);
+      mx::eval(y, k_after, v_after);
+      const DecodedHeads d =
+          decode_attend_cpu(qkv, q_norm, k_norm, cos, sin, heads, k, v, slot, spec);
+      check_same(
+          {d.y, d.k_cache, d.v_cache}, {mx::reshape(y, {B, 1, 4 * E}), k_after, v_after}, 2e-5);
     }
   }
 }

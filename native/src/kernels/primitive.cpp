@@ -18,8 +18,13 @@ class CpuPrimitive : public mx::Primitive {
       : Primitive(stream), kernel_(std::move(kernel)) {}
 
   void eval_cpu(const Arrays& inputs, Arrays& outputs) override {
-    for (mx::array& out : outputs) {
-      out.set_data(mx::allocator::malloc(out.nbytes()));
+    for (size_t i = 0; i < outputs.size(); i++) {
+      const int from = i < kernel_.shares.size() ? kernel_.shares[i] : -1;
+      if (from >= 0) {
+        outputs[i].copy_shared_buffer(inputs[from]);
+      } else {
+        outputs[i].set_data(mx::allocator::malloc(outputs[i].nbytes()));
+      }
     }
     Arrays in, out;
     for (const mx::array& a : inputs) {

@@ -28,6 +28,8 @@ struct CpuKernel {
       const Arrays& out,
       const std::vector<int>& wanted)>
       vjp;
+  /** Input whose buffer an output is, by output; -1, or none: one of its own. The kernel may write into it. */
+  std::vector<int> shares = {};
 };
 
 /** f32 outputs of the given shapes (int32 where `types` says so). */

@@ -14,6 +14,7 @@ mx::array rms_norm_gpu(const mx::array& x, const mx::array& w, float eps);
 struct NormBranch {
   mx::array x, normed;
 };
+NormBranch rms_norm_branch_cpu(const mx::array& x, const mx::array& w, float eps);
 NormBranch rms_norm_branch_gpu(const mx::array& x, const mx::array& w, float eps);
 /** Of rms_norm_gpu's result (gpu/kernel.h): inputs x, w. */
 struct NormRecipe {

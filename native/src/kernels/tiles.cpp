@@ -57,4 +57,39 @@ mx::array take_tiles_plain(const mx::array& other, const Tiles& tiles) {
   return mx::concatenate(parts, 0);
 }
 
+mx::array place_tiles_cpu(const mx::array& from, const Tiles& tiles) {
+  CpuKernel kernel{"PlaceTilesCpu", nullptr, nullptr};
+  kernel.run = [all = tiles.all](const Arrays& in, Arrays& out) {
+    const float* from = in[0].data<float>();
+    float* to = out[0].data<float>();
+    for (const Tile& b : all) {
+      for (int r = 0; r < b.rows; r++) {
+        float* row = to + b.to + int64_t{r} * b.width;
+        std::fill(row, row + b.width, 0.0f);
+        const float* own = from + b.from + int64_t{r} * b.columns;
+        std::transform(
+            own, own + b.columns, row + b.at, [&](float x) { return x * b.scale; });
+      }
+    }
+  };
+  return apply(kernel, {mx::contiguous(from)}, {{static_cast<int>(tiles.size)}})[0];
+}
+
+mx::array take_tiles_cpu(const mx::array& other, const Tiles& tiles) {
+  CpuKernel kernel{"TakeTilesCpu", nullptr, nullptr};
+  kernel.run = [all = tiles.all](const Arrays& in, Arrays& out) {
+    const float* other = in[0].data<float>();
+    float* to = out[0].data<float>();
+    for (const Tile& b : all) {
+      for (int r = 0; r < b.rows; r++) {
+        const float* row = other + b.to + int64_t{r} * b.width + b.at;
+        std::transform(row, row + b.columns, to + b.from + int64_t{r} * b.columns, [&](float x) {
+          return x * b.scale;
+        });
+      }
+    }
+  };
+  return apply(kernel, {mx::contiguous(other)}, {{static_cast<int>(tiles.taken)}})[0];
+}
+
 }  // namespace atelier

@@ -33,7 +33,11 @@ mx::array place_tiles_plain(const mx::array& from, const Tiles& tiles, mx::Dtype
 /** Its transpose: from gradients by the other vector those by the one, f32, whose numbers all are in one tile each. */
 mx::array take_tiles_plain(const mx::array& other, const Tiles& tiles);
 
-/** The same in one pass. On CUDA, for vectors of fewer than 2^31 numbers. */
+/** The same in one pass. f32 on the CPU. */
+mx::array place_tiles_cpu(const mx::array& from, const Tiles& tiles);
+mx::array take_tiles_cpu(const mx::array& other, const Tiles& tiles);
+
+/** On CUDA, for vectors of fewer than 2^31 numbers. */
 mx::array place_tiles_gpu(const mx::array& from, const Tiles& tiles, mx::Dtype dtype);
 mx::array take_tiles_gpu(const mx::array& other, const Tiles& tiles);
 bool tiles_fit_gpu(const mx::array& vector, const Tiles& tiles);

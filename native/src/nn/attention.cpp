@@ -1,5 +1,6 @@
 #include "nn/attention.h"
 
+#include "kernels/attend.h"
 #include "kernels/attention.h"
 #include "kernels/write_slot.h"
 
@@ -16,6 +17,24 @@ mx::array windowed(const mx::array& mask, int L, int S, int window) {
              ? mx::logical_and(mask, near)
              : mx::where(
                    near, mask, mx::array(-std::numeric_limits<float>::infinity(), mask.dtype()));
+}
+
+// Slots [0, to) in one part of a layer.
+void make_room(const KvCache& cache, mx::array& slots, int to) {
+  if (slots.shape(2) < to) {
+    mx::Shape shape = slots.shape();
+    shape[2] = cache.capacity(to) - shape[2];
+    slots = mx::concatenate({slots, mx::zeros(shape, slots.dtype())}, 2);
+  }
+}
+
+// [B, H, L, E] -> [B, L, H E].
+mx::array in_rows(mx::array y) {
+  const int B = y.shape(0), H = y.shape(1), L = y.shape(2), E = y.shape(3);
+  if (L > 1) {  // one position: the heads lie in order as they are
+    y = mx::transpose(y, {0, 2, 1, 3});
+  }
+  return mx::reshape(y, {B, L, H * E});
 }
 
 KeysValues append_on_device(KvCache& cache, int layer, const mx::array& k, const mx::array& v) {
@@ -64,14 +83,13 @@ mx::array attention(
 }
 
 mx::array append(const KvCache& cache, std::optional<mx::array>& slots, const mx::array& now) {
-  const int from = cache.length, to = from + now.shape(2), capacity = cache.capacity(to);
-  mx::Shape shape = now.shape();
+  const int from = cache.length, to = from + now.shape(2);
   if (!slots) {
-    shape[2] = capacity;
+    mx::Shape shape = now.shape();
+    shape[2] = cache.capacity(to);
     slots = mx::zeros(shape, now.dtype());
-  } else if (slots->shape(2) < to) {
-    shape[2] = capacity - slots->shape(2);
-    slots = mx::concatenate({*slots, mx::zeros(shape, now.dtype())}, 2);
+  } else {
+    make_room(cache, *slots, to);
   }
   // The old array is dropped before evaluation, so MLX writes in place.
   mx::Shape stop = slots->shape();
@@ -115,12 +133,28 @@ mx::array attend(
           {{}, look.scale, look.window});
       at.k = out.k_cache;
       at.v = out.v_cache;
+      return in_rows(out.y);
+    }
+  }
+  if (!visible.mask && !visible.on_device && cpu_kernels_for(qkv)) {
+    const AttentionSpec spec{visible.start, look.scale, look.window};
+    if (!cache) {
+      return attend_cpu(qkv, q_norm, k_norm, angles.cos, angles.sin, heads, spec);
+    }
+    KvCache::Layer& at = cache->layers[layer];
+    if (qkv.shape(1) == 1 && at.k) {
+      make_room(*cache, *at.k, cache->length + 1);
+      make_room(*cache, *at.v, cache->length + 1);
+      const DecodedHeads out = decode_attend_cpu(
+          qkv, q_norm, k_norm, angles.cos, angles.sin, heads, *at.k, *at.v, cache->length, spec);
+      at.k = out.k_cache;
+      at.v = out.v_cache;
       return out.y;
     }
   }
   const Heads now = split_heads(qkv, q_norm, k_norm, angles, heads);
   const KeysValues all = cache ? append(*cache, layer, now.k, now.v) : KeysValues{now.k, now.v};
-  return attention(now.q, all.k, all.v, visible, look.scale, look.window);
+  return in_rows(attention(now.q, all.k, all.v, visible, look.scale, look.window));
 }
 
 }  // namespace atelier

@@ -55,7 +55,7 @@ struct Look {
 };
 
 /**
- * From the stacked q/k/v product [B, L, (H + 2K) E] to attention's heads [B, H, L, E]: split_heads (nn/block.h), append
+ * From the stacked q/k/v product [B, L, (H + 2K) E] to attention's heads [B, L, H E]: split_heads (nn/block.h), append
  * to the layer where there is a cache, attention; in one kernel where there is one.
  */
 mx::array attend(

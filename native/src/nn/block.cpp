@@ -14,8 +14,11 @@ mx::array rms_norm(const mx::array& x, const mx::array& w, float eps) {
 }
 
 NormBranch rms_norm_branch(const mx::array& x, const mx::array& w, float eps) {
-  return rms_norm_fits_gpu(x, w) && x.is_tracer() ? rms_norm_branch_gpu(x, w, eps)
-                                                  : NormBranch{x, rms_norm(x, w, eps)};
+  if (x.is_tracer() && rms_norm_fits_gpu(x, w)) {
+    return rms_norm_branch_gpu(x, w, eps);
+  }
+  return x.is_tracer() && cpu_kernels_for(x) ? rms_norm_branch_cpu(x, w, eps)
+                                             : NormBranch{x, rms_norm(x, w, eps)};
 }
 
 mx::array swiglu(const mx::array& gate_up) {

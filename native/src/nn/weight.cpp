@@ -39,8 +39,11 @@ mx::array Weight::times_f32(const mx::array& x) const {
 }
 
 mx::array Weight::back(const mx::array& g) const {
-  return quantised() ? mx::quantized_matmul(g, matrix_, *scales_, biases_, false, group(), bits())
-                     : mx::matmul(g, matrix_);
+  if (quantised()) {
+    return mx::quantized_matmul(g, matrix_, *scales_, biases_, false, group(), bits());
+  }
+  return cpu_kernels_for(g) && matrix_.dtype() == mx::float32 ? product_back_cpu(g, matrix_)
+                                                              : mx::matmul(g, matrix_);
 }
 
 mx::array Weight::rows(const mx::array& ids) const {

@@ -42,8 +42,7 @@ void for_chunks(int targets, int chunk, Arrays done, Chunk&& body) {
 }
 
 inline mx::array logits_of(const mx::array& hidden_CD, const Weight& head_VD) {
-  return head_VD.quantised() ? head_VD.times(hidden_CD)
-                             : mx::matmul(hidden_CD, mx::transpose(head_VD.floats()));
+  return head_VD.times(hidden_CD);
 }
 
 }  // namespace atelier

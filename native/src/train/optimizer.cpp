@@ -78,9 +78,9 @@ Optimizer::Optimizer(Trainable what, const OptimizerSpec& how)
         "spec.kind is 'muon'; it is for training all parameters, not for an adapter",
         "Choose AdamW for the adapter.");
   }
-  // These move each number by itself, so all of an adapter's can move as one. A GPU waits for the host otherwise.
+  // These move each number by itself, so all of an adapter's can move as one: hundreds of small operations less.
   const bool by_number = kind_ == OptimizerSpec::Kind::adamw || kind_ == OptimizerSpec::Kind::sgd;
-  if (by_number && mx::default_device() == mx::Device::gpu) {
+  if (by_number) {
     trainable_.join();
   }
   for (const Parameter& parameter : trainable_.parameters()) {

@@ -26,12 +26,17 @@ ParameterKind kind_of(const std::string& name, const mx::Shape& shape) {
 }
 
 mx::array placed(const mx::array& parameters, const Tiles& tiles, mx::Dtype dtype) {
+  if (cpu_kernels_for(parameters) && dtype == mx::float32) {
+    return place_tiles_cpu(parameters, tiles);
+  }
   return (tiles_fit_gpu(parameters, tiles) ? place_tiles_gpu : place_tiles_plain)(
       parameters, tiles, dtype);
 }
 
 mx::array taken(const mx::array& stacked, const Tiles& tiles) {
-  return (tiles_fit_gpu(stacked, tiles) ? take_tiles_gpu : take_tiles_plain)(stacked, tiles);
+  return (tiles_fit_gpu(stacked, tiles)   ? take_tiles_gpu
+          : cpu_kernels_for(stacked) ? take_tiles_cpu
+                                     : take_tiles_plain)(stacked, tiles);
 }
 
 }  // namespace

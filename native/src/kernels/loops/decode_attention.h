@@ -13,17 +13,42 @@ inline void attend(
     float scale,
     float* scores,
     float* out) {
+  using vec::lanes;
   float top = -INFINITY;
-  for (int s = from; s < S; s++) {
-    const float* at = k + s * step_k;
-    vec::F a, b, total{};
+  int s = from;
+  for (; s + lanes <= S; s += lanes) {
+    vec::F dots[lanes] = {};
     int i = 0;
-    for (; i + vec::lanes <= E; i += vec::lanes) {
+    for (; i + lanes <= E; i += lanes) {
+      vec::F x, y;
+      vec::load(x, q + i);
+#pragma GCC unroll 16
+      for (int j = 0; j < lanes; j++) {
+        vec::load(y, k + (s + j) * step_k + i);
+        dots[j] += x * y;
+      }
+    }
+    vec::sums(dots);
+    for (; i < E; i++) {
+      for (int j = 0; j < lanes; j++) {
+        dots[0][j] += q[i] * k[(s + j) * step_k + i];
+      }
+    }
+    dots[0] *= scale;
+    vec::store(scores + s, dots[0]);
+    const float most = vec::max(dots[0]);
+    top = most > top ? most : top;
+  }
+  for (; s < S; s++) {
+    const float* at = k + s * step_k;
+    vec::F a, b, dots{};
+    int i = 0;
+    for (; i + lanes <= E; i += lanes) {
       vec::load(a, q + i);
       vec::load(b, at + i);
-      total += a * b;
+      dots += a * b;
     }
-    float dot = vec::sum(total);
+    float dot = vec::sum(dots);
     for (; i < E; i++) {
       dot += q[i] * at[i];
     }
@@ -31,8 +56,8 @@ inline void attend(
     top = scores[s] > top ? scores[s] : top;
   }
   vec::F a, b, total{};
-  for (int s = from; s < S; s += vec::lanes) {
-    const int n = std::min(vec::lanes, S - s);
+  for (s = from; s < S; s += lanes) {
+    const int n = std::min(lanes, S - s);
     vec::load_part(a, scores + s, n, -INFINITY);
     a = a - top;
     vec::exp(a);
@@ -41,17 +66,26 @@ inline void attend(
   }
   const float inverse = 1.0f / vec::sum(total);
   int i = 0;
-  for (; i + vec::lanes <= E; i += vec::lanes) {
-    vec::F sum{};
-    for (int s = from; s < S; s++) {
-      vec::load(b, v + s * step_v + i);
-      sum += b * scores[s];
+  for (; i + lanes <= E; i += lanes) {
+    // Four sums: one after the other would wait for each addition.
+    vec::F part[4] = {};
+    s = from;
+    for (; s + 4 <= S; s += 4) {
+#pragma GCC unroll 4
+      for (int j = 0; j < 4; j++) {
+        vec::load(b, v + (s + j) * step_v + i);
+        part[j] += b * scores[s + j];
+      }
     }
-    vec::store(out + i, sum * inverse);
+    for (; s < S; s++) {
+      vec::load(b, v + s * step_v + i);
+      part[0] += b * scores[s];
+    }
+    vec::store(out + i, ((part[0] + part[1]) + (part[2] + part[3])) * inverse);
   }
   for (; i < E; i++) {
     float sum = 0;
-    for (int s = from; s < S; s++) {
+    for (s = from; s < S; s++) {
       sum += v[s * step_v + i] * scores[s];
     }
     out[i] = sum * inverse;

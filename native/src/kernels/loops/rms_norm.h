@@ -28,11 +28,12 @@ inline void forward(const float* x, const float* w, float* y, int rows, int D, f
   }
 }
 
-// dx = r (g w - x r² mean(g w x)); dw gains sum over rows of g x r.
+// dx = onto + r (g w - x r² mean(g w x)), `onto` null: 0; dw gains sum over rows of g x r.
 inline void backward(
     const float* x,
     const float* w,
     const float* g,
+    const float* onto,
     float* dx,
     float* dw,
     int rows,
@@ -57,17 +58,24 @@ inline void backward(
       vec::load(a, x + i);
       vec::load(b, g + i);
       vec::load(c, w + i);
-      vec::store(dx + i, (b * c - a * k) * r);
+      vec::F d = (b * c - a * k) * r;
+      if (onto) {
+        vec::F more;
+        vec::load(more, onto + i);
+        d += more;
+      }
+      vec::store(dx + i, d);
       if (dw) {
         vec::load(c, dw + i);
         vec::store(dw + i, c + b * a * r);
       }
     }
     for (; i < D; i++) {
-      dx[i] = (g[i] * w[i] - x[i] * k) * r;
+      dx[i] = (g[i] * w[i] - x[i] * k) * r + (onto ? onto[i] : 0.0f);
       if (dw) {
         dw[i] += g[i] * x[i] * r;
       }
     }
+    onto = onto ? onto + D : nullptr;
   }
 }

@@ -46,6 +46,48 @@ ATELIER_INLINE float sum(const F& x) {
   return (a[0] + a[2]) + (a[1] + a[3]);
 }
 
+// Numbers of two vectors in turn: of their first halves, and of their second ones.
+#if ATELIER_LANES == 16
+#define ATELIER_FIRST 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23
+#define ATELIER_SECOND 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31
+#elif ATELIER_LANES == 8
+#define ATELIER_FIRST 0, 8, 1, 9, 2, 10, 3, 11
+#define ATELIER_SECOND 4, 12, 5, 13, 6, 14, 7, 15
+#else
+#define ATELIER_FIRST 0, 4, 1, 5
+#define ATELIER_SECOND 2, 6, 3, 7
+#endif
+#if defined(__clang__)
+#define ATELIER_SHUFFLE(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#else
+#define ATELIER_SHUFFLE(a, b, ...) __builtin_shuffle(a, b, I{__VA_ARGS__})
+#endif
+
+// Rows that are half of them apart in turn: after as many rounds as indices have bits, these have changed places.
+ATELIER_INLINE void interleave(const F* in, F* out) {
+#pragma GCC unroll 8
+  for (int i = 0; i < lanes / 2; i++) {
+    out[2 * i] = ATELIER_SHUFFLE(in[i], in[i + lanes / 2], ATELIER_FIRST);
+    out[2 * i + 1] = ATELIER_SHUFFLE(in[i], in[i + lanes / 2], ATELIER_SECOND);
+  }
+}
+
+/** Of as many vectors as lanes, all of which are lost, the sum of each: in x[0], in their order. */
+ATELIER_INLINE void sums(F* x) {
+#pragma GCC unroll 4
+  for (int count = lanes / 2; count > 0; count /= 2) {
+#pragma GCC unroll 8
+    for (int i = 0; i < count; i++) {
+      x[i] = ATELIER_SHUFFLE(x[i], x[i + count], ATELIER_FIRST) +
+             ATELIER_SHUFFLE(x[i], x[i + count], ATELIER_SECOND);
+    }
+  }
+}
+
+#undef ATELIER_FIRST
+#undef ATELIER_SECOND
+#undef ATELIER_SHUFFLE
+
 using Half = float __attribute__((vector_size(2 * lanes)));
 using D = double __attribute__((vector_size(4 * lanes)));
 

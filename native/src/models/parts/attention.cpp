@@ -73,7 +73,7 @@ mx::array GroupedAttention::heads(
          columns(qkv, 2 * width, qkv.shape(2))},
         2);
   }
-  mx::array y = attend(
+  const mx::array y = attend(
       pass.cache,
       o_.index,
       qkv,
@@ -83,10 +83,6 @@ mx::array GroupedAttention::heads(
       {o_.heads, o_.kv_heads, o_.head_dim, o_.q_norm ? o_.q_norm->epsilon : 0.0f},
       pass.visible,
       {o_.scale, o_.window});
-  if (L > 1) {  // one position: the heads lie in order as they are
-    y = mx::transpose(y, {0, 2, 1, 3});
-  }
-  y = mx::reshape(y, {B, L, width});
   return gate ? y * mx::sigmoid(*gate) : y;
 }
 

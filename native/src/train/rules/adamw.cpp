@@ -32,8 +32,10 @@ mx::array adamw_move(
       number(1 - pace.learning_rate * decay),
       number(pace.learning_rate / (1 - std::pow(c.beta1, steps))),
       number(1 / std::sqrt(1 - std::pow(c.beta2, steps)))};
-  const AdamWMoved moved = (adamw_fits_gpu(parameter) ? adamw_gpu : adamw_plain)(
-      parameter, g, moments.m, moments.v, numbers);
+  const auto move = adamw_fits_gpu(parameter)    ? adamw_gpu
+                    : cpu_kernels_for(parameter) ? adamw_cpu
+                                                 : adamw_plain;
+  const AdamWMoved moved = move(parameter, g, moments.m, moments.v, numbers);
   moments = {moved.m, moved.v};
   return moved.parameter;
 }
