@@ -96,7 +96,12 @@ struct Norms {
 };
 
 // in: g, qkv, cos, sin, p, and norms; out: the gradient by qkv, and by the norms where they are wanted.
-void backward(const HeadsSpec& heads, const AttentionSpec& spec, bool weights, const Arrays& in, Arrays& out) {
+void backward(
+    const HeadsSpec& heads,
+    const AttentionSpec& spec,
+    bool weights,
+    const Arrays& in,
+    Arrays& out) {
   const Places z(in[1], in[2], heads);
   const float *g = in[0].data<float>(), *qkv = in[1].data<float>(), *p = in[4].data<float>();
   const Angles angles{in[2].data<float>(), in[3].data<float>()};
@@ -199,30 +204,28 @@ mx::array attend_cpu(
           {y + (int64_t{b} * z.L * z.H + key * z.G()) * z.E, z.E, int64_t{z.H} * z.E});
     });
   };
-  kernel.vjp = [heads, spec](
-                   const Arrays& in,
-                   const Arrays& g,
-                   const Arrays& out,
-                   const std::vector<int>& wanted) {
-    const bool normed = in.size() > 3;
-    const bool weights =
-        normed && std::any_of(wanted.begin(), wanted.end(), [](int i) { return i >= 3; });
-    CpuKernel grad{"AttendCpuVjp", nullptr, nullptr};
-    grad.run = [heads, spec, weights](const Arrays& in, Arrays& out) {
-      backward(heads, spec, weights, in, out);
-    };
-    Arrays inputs{mx::contiguous(g[0]), in[0], in[1], in[2], out[1]};
-    inputs.insert(inputs.end(), in.begin() + 3, in.end());
-    std::vector<mx::Shape> shapes{in[0].shape()};
-    if (normed) {
-      shapes.insert(shapes.end(), {in[3].shape(), in[4].shape()});
-    }
-    const Arrays d = apply(grad, inputs, shapes);
-    // The angles have no gradient.
-    Arrays all{d[0], in[1], in[2]};
-    all.insert(all.end(), d.begin() + 1, d.end());
-    return all;
-  };
+  kernel.vjp =
+      [heads, spec](
+          const Arrays& in, const Arrays& g, const Arrays& out, const std::vector<int>& wanted) {
+        const bool normed = in.size() > 3;
+        const bool weights =
+            normed && std::any_of(wanted.begin(), wanted.end(), [](int i) { return i >= 3; });
+        CpuKernel grad{"AttendCpuVjp", nullptr, nullptr};
+        grad.run = [heads, spec, weights](const Arrays& in, Arrays& out) {
+          backward(heads, spec, weights, in, out);
+        };
+        Arrays inputs{mx::contiguous(g[0]), in[0], in[1], in[2], out[1]};
+        inputs.insert(inputs.end(), in.begin() + 3, in.end());
+        std::vector<mx::Shape> shapes{in[0].shape()};
+        if (normed) {
+          shapes.insert(shapes.end(), {in[3].shape(), in[4].shape()});
+        }
+        const Arrays d = apply(grad, inputs, shapes);
+        // The angles have no gradient.
+        Arrays all{d[0], in[1], in[2]};
+        all.insert(all.end(), d.begin() + 1, d.end());
+        return all;
+      };
   const int B = qkv.shape(0), L = qkv.shape(1);
   // The weights are the second output, for the backward alone: nothing else may read them.
   return apply(

@@ -15,12 +15,7 @@ namespace {
 constexpr int block = 32;
 
 // y = p x, for one query head; x [S, E].
-void over_slots(
-    const AttentionGroup& z,
-    const float* p,
-    Strided x,
-    float* y,
-    int64_t step) {
+void over_slots(const AttentionGroup& z, const float* p, Strided x, float* y, int64_t step) {
   for (int l = 0; l < z.L; l += block) {
     const int rows = std::min(block, z.L - l), seen = z.S - z.L + l + rows;
     gemm(rows, z.E, seen, 0, rows_of(p + int64_t{l} * z.S, z.S), x, y + l * step, step);

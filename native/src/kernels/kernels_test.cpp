@@ -178,7 +178,8 @@ TEST_CASE_FIXTURE(
       CAPTURE(E);
       CAPTURE(window);
       const HeadsSpec heads{4, 2, E, 1e-6f};
-      const AttentionSpec spec{window ? std::vector<int32_t>{0, 2, 3} : std::vector<int32_t>{}, 0.2, window};
+      const AttentionSpec spec{
+          window ? std::vector<int32_t>{0, 2, 3} : std::vector<int32_t>{}, 0.2, window};
       const mx::array qkv = noise({3, L, 8 * E}, 40), cos = noise({1, 1, L, E}, 41),
                       sin = noise({1, 1, L, E}, 42);
       auto normed = [&](auto f) {
@@ -206,7 +207,8 @@ TEST_CASE_FIXTURE(
     const HeadsSpec heads{4, 2, E, 1e-6f};
     const mx::array qkv = noise({B, 1, 8 * E}, 50), cos = noise({B, 1, 1, E}, 51),
                     sin = noise({B, 1, 1, E}, 52), q_norm = noise({E}, 53), k_norm = noise({E}, 54);
-    for (const AttentionSpec& spec : {AttentionSpec{{}, 0.3}, {{0, 5, 37}, 0.3}, {{0, 5, 30}, 0.3, 9}}) {
+    for (const AttentionSpec& spec :
+         {AttentionSpec{{}, 0.3}, {{0, 5, 37}, 0.3}, {{0, 5, 30}, 0.3, 9}}) {
       const mx::array k = noise({B, 2, S, E}, 55), v = noise({B, 2, S, E}, 56);
       const Heads now = split_heads_plain(qkv, q_norm, k_norm, cos, sin, heads);
       const mx::Shape to{B, 2, slot + 1, E};

@@ -4,8 +4,8 @@
 #include "kernels/parallel.h"
 
 #include <algorithm>
-#include <optional>
 #include <cmath>
+#include <optional>
 
 #define ATELIER_LOOPS "kernels/loops/rms_norm.h"
 #include "kernels/loops/processors.h"
@@ -93,8 +93,7 @@ NormBranch rms_norm_branch_cpu(const mx::array& x, const mx::array& w, float eps
         return gradients(in, g[1], g[0], wanted, eps);
       };
   kernel.shares = {0};
-  const Arrays out =
-      apply(kernel, {mx::contiguous(x), mx::contiguous(w)}, {x.shape(), x.shape()});
+  const Arrays out = apply(kernel, {mx::contiguous(x), mx::contiguous(w)}, {x.shape(), x.shape()});
   return {out[0], out[1]};
 }
 

@@ -67,8 +67,7 @@ mx::array place_tiles_cpu(const mx::array& from, const Tiles& tiles) {
         float* row = to + b.to + int64_t{r} * b.width;
         std::fill(row, row + b.width, 0.0f);
         const float* own = from + b.from + int64_t{r} * b.columns;
-        std::transform(
-            own, own + b.columns, row + b.at, [&](float x) { return x * b.scale; });
+        std::transform(own, own + b.columns, row + b.at, [&](float x) { return x * b.scale; });
       }
     }
   };

@@ -34,9 +34,10 @@ mx::array placed(const mx::array& parameters, const Tiles& tiles, mx::Dtype dtyp
 }
 
 mx::array taken(const mx::array& stacked, const Tiles& tiles) {
-  return (tiles_fit_gpu(stacked, tiles)   ? take_tiles_gpu
-          : cpu_kernels_for(stacked) ? take_tiles_cpu
-                                     : take_tiles_plain)(stacked, tiles);
+  return (
+      tiles_fit_gpu(stacked, tiles) ? take_tiles_gpu
+      : cpu_kernels_for(stacked)    ? take_tiles_cpu
+                                    : take_tiles_plain)(stacked, tiles);
 }
 
 }  // namespace
