@@ -25,6 +25,8 @@ const char* nll = R"({"version": 1, "inputs": [
   "loss": [{"name": "nll", "value": 4, "over": 5}],
   "metrics": [{"name": "train/nll", "reduce": "mean", "value": 4, "weight": 0}]})";
 
+const CheckRoom any_room = [](uint64_t, const std::string&, const std::string&) {};
+
 std::shared_ptr<LoadedModel> qwen3_06b() {
   return std::make_shared<LoadedModel>(init_model(
       R"({"model_type": "qwen3", "vocab_size": 151936, "hidden_size": 1024, "intermediate_size": 3072,
@@ -60,7 +62,6 @@ TEST_CASE("bench: LoRA step on a GPU, the shape of Qwen3-0.6B" * doctest::skip()
     request.learning_rate = 1e-4;
     request.max_grad_norm = 1.0;
     const std::atomic<bool> never{false};
-    const auto any_room = [](uint64_t, const std::string&, const std::string&) {};
     auto timed = [&](const char* what, auto f) {
       double best = 1e9;
       for (int i = 0; i < 4; i++) {
@@ -150,8 +151,8 @@ TEST_CASE(
     mx::reset_peak_memory();
     double update = 1e9;
     for (int i = 0; i < 2; i++) {
-      update =
-          std::min(update, seconds_of([&] { train_step(optimizer, step, std::nullopt, never); }));
+      update = std::min(
+          update, seconds_of([&] { train_step(optimizer, step, std::nullopt, any_room, never); }));
     }
     std::printf(
         "%d x 8, 128 + 256 tokens: rollout %.3f s (%.0f tokens/s), update %.3f s (%.2f GB); mean "
@@ -206,7 +207,7 @@ TEST_CASE("bench: from a folder to the first rollout and update on a GPU" * doct
     }
     step.program = nll;
     step.inputs = {{"loss", std::vector<float>(256 * 160, 1.0f)}};
-    train_step(optimizer, step, std::nullopt, never);
+    train_step(optimizer, step, std::nullopt, any_room, never);
     since((std::string(what) + " update on 256 x 160").c_str());
   }
 }
