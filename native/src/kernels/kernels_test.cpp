@@ -1,14 +1,17 @@
 // Each kernel against its plain-op twin, forward and backward, at sizes that fill lanes and that do not.
 #include "core/random.h"
+#include "kernels/adamw.h"
 #include "kernels/attend.h"
 #include "kernels/attention.h"
 #include "kernels/draw.h"
 #include "kernels/expert_product.h"
 #include "kernels/heads.h"
 #include "kernels/lora_product.h"
+#include "kernels/processor.h"
 #include "kernels/product.h"
 #include "kernels/rms_norm.h"
 #include "kernels/swiglu.h"
+#include "kernels/tiles.h"
 #include "testing/fixtures.h"
 #include "testing/on_cpu.h"
 
@@ -36,22 +39,39 @@ void check_same(const Arrays& a, const Arrays& b, double tolerance) {
   }
 }
 
-// Values, and gradients of all of `inputs` under random cotangents.
+struct OnProcessor {
+  const Processor before = processor();
+  explicit OnProcessor(Processor kind) {
+    use_processor(kind);
+  }
+  ~OnProcessor() {
+    mx::synchronize();
+    use_processor(before);
+  }
+};
+
+// On each kind of processor that the machine runs: values, and gradients of all of `inputs` under random cotangents.
 void check_twins(
     const Function& kernel,
     const Function& plain,
     const Arrays& inputs,
     double tolerance = 2e-5) {
-  const Arrays values = kernel(inputs);
-  check_same(values, plain(inputs), tolerance);
+  const Arrays values = plain(inputs);
   Arrays cotangents;
   for (size_t i = 0; i < values.size(); i++) {
     cotangents.push_back(noise(values[i].shape(), 100 + i));
   }
-  check_same(
-      mx::vjp(kernel, inputs, cotangents).second,
-      mx::vjp(plain, inputs, cotangents).second,
-      tolerance);
+  Arrays gradients = mx::vjp(plain, inputs, cotangents).second;
+  mx::eval(gradients);
+  for (Processor kind : {Processor::common, Processor::avx2, Processor::avx512}) {
+    if (kind > best_processor()) {
+      continue;
+    }
+    const OnProcessor on(kind);
+    CAPTURE(static_cast<int>(kind));
+    check_same(kernel(inputs), values, tolerance);
+    check_same(mx::vjp(kernel, inputs, cotangents).second, gradients, tolerance);
+  }
 }
 
 }  // namespace
@@ -142,6 +162,42 @@ TEST_CASE_FIXTURE(
       check_twins(bare(split_heads_cpu), bare(split_heads_plain), {qkv});
     }
   }
+}
+
+TEST_CASE_FIXTURE(
+    testing::OnCpu,
+    "rms_norm_branch: gradients of both that go on meet" * cpu_kernels) {
+  for (int D : {5, 160}) {
+    check_twins(
+        [](const Arrays& in) {
+          const NormBranch out = rms_norm_branch_cpu(in[0], in[1], 1e-5f);
+          return Arrays{out.x, out.normed};
+        },
+        [](const Arrays& in) { return Arrays{in[0], rms_norm_plain(in[0], in[1], 1e-5f)}; },
+        {noise({3, 70, D}, 60), noise({D}, 61)},
+        1e-4);
+  }
+}
+
+TEST_CASE_FIXTURE(testing::OnCpu, "adamw: kernel and twin" * cpu_kernels) {
+  const mx::array p = noise({1000, 37}, 62), g = noise({1000, 37}, 63),
+                  m = noise({1000, 37}, 64, 0.1f), v = mx::square(noise({1000, 37}, 65, 0.1f));
+  const AdamWNumbers numbers{0.9f, 0.999f, 1e-8f, 0.1f, 0.001f, 0.9999f, 1e-3f, 3.0f};
+  const AdamWMoved a = adamw_cpu(p, g, m, v, numbers), b = adamw_plain(p, g, m, v, numbers);
+  check_same({a.parameter, a.m, a.v}, {b.parameter, b.m, b.v}, 1e-6);
+}
+
+TEST_CASE_FIXTURE(testing::OnCpu, "tiles: numbers placed and taken as the twins do" * cpu_kernels) {
+  const Tiles tiles({
+      {0, 0, 16, 100, 100, 0, 1.0f},
+      {1600, 1600, 70, 16, 48, 0, 2.0f},
+      {2720, 4960, 30, 32, 48, 16, 0.5f},
+      {0, 6400, 5, 0, 48, 0, 0.0f},
+      {3680, 6640, 32, 100, 100, 0, 1.0f},
+  });
+  const mx::array from = noise({6880}, 66), other = noise({static_cast<int>(tiles.size)}, 67);
+  check_same({place_tiles_cpu(from, tiles)}, {place_tiles_plain(from, tiles, mx::float32)}, 1e-9);
+  check_same({take_tiles_cpu(other, tiles)}, {take_tiles_plain(other, tiles)}, 1e-9);
 }
 
 TEST_CASE_FIXTURE(
