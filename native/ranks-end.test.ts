@@ -101,9 +101,9 @@ it('is closed with all its processes', async () => {
   const { engine, processes, ended } = await ranks(2);
   const { id: model } = await engine.loadModel(tinyModel);
   const { optimizer } = await newLora(engine, model);
-  const steps = Array.from({ length: 5 }, () =>
-    failure(engine.step(sftStep(optimizer, rowsOf([300, 200, 100])))),
-  );
+  const rows = rowsOf(Array.from({ length: 60 }, () => 200));
+  const request = sftStep(optimizer, rows, { microTokens: 200 });
+  const steps = Array.from({ length: 5 }, () => failure(engine.step(request)));
   await engine.close();
   for (const process of processes) await gone(process);
   for (const step of steps) expect(await step).toMatchObject({ code: 'cancelled' });

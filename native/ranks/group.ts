@@ -67,7 +67,8 @@ export class RankGroup {
     const settled = await this.#ask(verb, () => args, signal);
     const errors = this.#errors(settled);
     const [error] = errors;
-    if (error && errors.length < this.size)
+    if (!error) return this.#results(settled);
+    if (errors.length < this.size)
       this.#finish(
         new EngineError(
           error.code,
@@ -76,8 +77,8 @@ export class RankGroup {
         ),
       );
     // what they meet through may be broken
-    else if (error?.code === 'internal' && this.size > 1) this.#finish(error);
-    return this.#results(settled);
+    else if (error.code === 'internal' && this.size > 1) this.#finish(error);
+    throw this.#end !== null && this.#end !== CLOSED ? this.#end : error;
   }
 
   /** Each rank has its own request, or none: null. Nothing changes by it. */
@@ -136,7 +137,6 @@ export class RankGroup {
   }
 
   #results(settled: readonly PromiseSettledResult<unknown>[]): unknown[] {
-    if (this.#end) throw this.#end;
     const [error] = this.#errors(settled);
     if (error) throw error;
     return settled.map((one) => (one as PromiseFulfilledResult<unknown>).value);
@@ -144,13 +144,12 @@ export class RankGroup {
 
   /** What ranks could not do, the reason first: one that gives up tells the others, which are cancelled. */
   #errors(settled: readonly PromiseSettledResult<unknown>[]): EngineError[] {
-    if (this.#end) return [this.#end];
     const errors = settled.flatMap((one, k) =>
       one.status === 'rejected' ? [{ error: one.reason as EngineError, rank: this.#ranks[k]! }] : [],
     );
     errors.sort((a, b) => Number(a.error.code === 'cancelled') - Number(b.error.code === 'cancelled'));
     return errors.map(({ error, rank }) =>
-      OF_ONE_DEVICE.has(error.code) && this.size > 1
+      OF_ONE_DEVICE.has(error.code) && error !== this.#end && this.size > 1
         ? new EngineError(error.code, `${rank.name}: ${error.message}`, error.hint)
         : error,
     );
