@@ -63,18 +63,10 @@ it('rows that do not fit at once wait, and say the same', async () => {
 });
 
 it('a training step is refused where one row cannot fit, never where it does', async () => {
-  const step = async (
-    engine: Engine,
-    length: number,
-    skipped?: number,
-    times = 1,
-    microTokens = 8192,
-  ) => {
+  const step = async (engine: Engine, length: number, skipped?: number, times = 1, microTokens = 8192) => {
     const { id: model } = await engine.loadModel(tinyModel);
     const lora = await newLora(engine, model);
-    const rows = rowsOf(
-      skipped === undefined ? Array<number>(times).fill(length) : [length, skipped],
-    );
+    const rows = rowsOf(skipped === undefined ? Array<number>(times).fill(length) : [length, skipped]);
     return engine.step({
       optimizer: lora.optimizer,
       rows: pack(rows),

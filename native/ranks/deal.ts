@@ -141,7 +141,7 @@ export function joinScores(
   { lengths }: Rows,
 ): ScoreResult {
   const targets = [...lengths].map((n) => n - 1);
-  const joined: Partial<Record<keyof ScoreResult, Float32Array>> = {};
+  const joined: Omit<ScoreResult, 'logp' | 'seconds'> & { logp?: Float32Array } = {};
   for (const name of ['logp', 'entropy', 'value', 'score'] as const) {
     const named = parts.map(({ items, result }) => ({ rows: items, values: result[name] }));
     // not asked for: absent, or empty
@@ -150,7 +150,11 @@ export function joinScores(
     const counts = name === 'score' ? targets.map(() => 1) : targets;
     joined[name] = empty ? new Float32Array() : joinEntries(named as Entries[], counts);
   }
-  return joined as ScoreResult;
+  return {
+    ...joined,
+    logp: joined.logp ?? new Float32Array(),
+    seconds: Math.max(0, ...parts.map(({ result }) => result.seconds)),
+  };
 }
 
 export function joinLogits(

@@ -117,6 +117,7 @@ export function rankedEngine(device: Device, ranks: RankGroup): Engine {
         ...results[0]!,
         seconds: most(({ seconds }) => seconds),
         peakBytes: most(({ peakBytes }) => peakBytes),
+        gradientPeakBytes: most(({ gradientPeakBytes }) => gradientPeakBytes),
       };
     },
     evaluateProgram: (request) => first('evaluateProgram', [request]),
