@@ -200,7 +200,7 @@ Stepped Engine::step(
   const auto check = [this](uint64_t wanted, const std::string& what, const std::string& instead) {
     check_room(wanted, what, instead);
   };
-  stepped.result = train_step(*o, request, from, check, cancelled, ranks_);
+  stepped.result = train_step(*o, request, from, cancelled, ranks_, check);
   stepped.seconds = clock.seconds();
   stepped.peak_bytes = mx::get_peak_memory();
   return stepped;

@@ -135,7 +135,7 @@ void check_rooms(
       largest = &micro;
     }
   }
-  if (!largest) {
+  if (!largest || !check_room) {
     return;
   }
   const int lines = lines_of(*largest);
@@ -232,9 +232,9 @@ Gradients gradients(
     Objective& objective,
     const StepRequest& request,
     const std::optional<Teacher>& teacher,
-    const CheckRoom& check_room,
     const std::atomic<bool>& cancelled,
-    const Ranks& ranks) {
+    const Ranks& ranks,
+    const CheckRoom& check_room) {
   const auto& masters = trainable.masters();
   if (request.rows.lengths.empty()) {
     return {0, {}, zeros_like(masters), 0};
@@ -320,9 +320,9 @@ StepResult train_step(
     Optimizer& optimizer,
     const StepRequest& request,
     const std::optional<Teacher>& teacher,
-    const CheckRoom& check_room,
     const std::atomic<bool>& cancelled,
-    const Ranks& ranks) {
+    const Ranks& ranks,
+    const CheckRoom& check_room) {
   const ReuseInOrder in_order;
   Objective objective(
       request.program,
@@ -332,7 +332,7 @@ StepResult train_step(
       request.skip,
       request.inputs);
   auto grads =
-      gradients(optimizer.trainable(), objective, request, teacher, check_room, cancelled, ranks);
+      gradients(optimizer.trainable(), objective, request, teacher, cancelled, ranks, check_room);
   StepResult result;
   result.loss = grads.loss;
   result.tokens = grads.tokens;

@@ -48,7 +48,7 @@ struct StepResult {
   uint64_t gradient_peak_bytes = 0;
 };
 
-/** Throws out_of_memory where there is no room for `wanted` bytes; see Engine::check_room. */
+/** Throws out_of_memory where there is no room for `wanted` bytes (Engine::check_room); empty: nothing is refused. */
 using CheckRoom =
     std::function<void(uint64_t wanted, const std::string& what, const std::string& instead)>;
 
@@ -69,17 +69,17 @@ Gradients gradients(
     Objective& objective,
     const StepRequest& request,
     const std::optional<Teacher>& teacher,
-    const CheckRoom& check_room,
     const std::atomic<bool>& cancelled,
-    const Ranks& ranks);
+    const Ranks& ranks = {},
+    const CheckRoom& check_room = {});
 
 /** Forward, backward, clip, update. */
 StepResult train_step(
     Optimizer& optimizer,
     const StepRequest& request,
     const std::optional<Teacher>& teacher,
-    const CheckRoom& check_room,
     const std::atomic<bool>& cancelled,
-    const Ranks& ranks = {});
+    const Ranks& ranks = {},
+    const CheckRoom& check_room = {});
 
 }  // namespace atelier
