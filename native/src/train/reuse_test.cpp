@@ -64,10 +64,9 @@ TEST_CASE("gpu steps: memory that is given on before it is free changes no gradi
   const Trainable what = trainable();
   const StepRequest step = request();
   const std::atomic<bool> never{false};
-  const CheckRoom any_room = [](uint64_t, const std::string&, const std::string&) {};
   auto made = [&] {
     Objective objective(step.program, step.rows.targets(), {}, {}, {}, step.inputs);
-    return gradients(what, objective, step, std::nullopt, any_room, never, {});
+    return gradients(what, objective, step, std::nullopt, never);
   };
   const Gradients kept = made();
   // cuDNN adds up the gradients by queries in any order: two runs differ by bf16's rounding.

@@ -17,8 +17,6 @@ using namespace atelier;
 
 namespace {
 
-const CheckRoom any_room = [](uint64_t, const std::string&, const std::string&) {};
-
 const char* nll = R"({"version": 1, "inputs": [
     {"name": "loss", "shape": "T", "kind": "mask", "from": "data"},
     {"name": "logp", "shape": "T", "kind": "number", "from": "engine"}],
@@ -26,8 +24,6 @@ const char* nll = R"({"version": 1, "inputs": [
     {"op": "where", "args": [0, 1, 2]}, {"op": "neg", "args": [3]}, {"op": "total", "args": [0]}],
   "loss": [{"name": "nll", "value": 4, "over": 5}],
   "metrics": [{"name": "train/nll", "reduce": "mean", "value": 4, "weight": 0}]})";
-
-const CheckRoom any_room = [](uint64_t, const std::string&, const std::string&) {};
 
 std::shared_ptr<LoadedModel> qwen3_06b() {
   return std::make_shared<LoadedModel>(init_model(
@@ -153,8 +149,8 @@ TEST_CASE(
     mx::reset_peak_memory();
     double update = 1e9;
     for (int i = 0; i < 2; i++) {
-      update = std::min(
-          update, seconds_of([&] { train_step(optimizer, step, std::nullopt, any_room, never); }));
+      update =
+          std::min(update, seconds_of([&] { train_step(optimizer, step, std::nullopt, never); }));
     }
     std::printf(
         "%d x 8, 128 + 256 tokens: rollout %.3f s (%.0f tokens/s), update %.3f s (%.2f GB); mean "
@@ -209,7 +205,7 @@ TEST_CASE("bench: from a folder to the first rollout and update on a GPU" * doct
     }
     step.program = nll;
     step.inputs = {{"loss", std::vector<float>(256 * 160, 1.0f)}};
-    train_step(optimizer, step, std::nullopt, any_room, never);
+    train_step(optimizer, step, std::nullopt, never);
     since((std::string(what) + " update on 256 x 160").c_str());
   }
 }
