@@ -63,7 +63,12 @@ export async function costRun(
       if ('level' in measure) return nothing(measure);
       const costsAt = await costsOfOpened(checked, measure, open, options, availableBytes);
       const { rates } = measure;
-      return { problems, availableBytes, devices, costed: { checked, rates, microTokens: open.microTokens, costsAt } };
+      return {
+        problems,
+        availableBytes,
+        devices,
+        costed: { checked, rates, microTokens: open.microTokens, costsAt },
+      };
     });
   } catch (error) {
     if (opened || !(error instanceof AtelierError)) throw error;

@@ -3,7 +3,6 @@ import type { Needs } from '../../../shared/algorithms';
 import { learningRateFactor } from '../../../shared/schedules';
 import type { LossProgram } from '../../../shared/program';
 import { buildBatch, lossTokens, splitByGroup, type TrainRow } from './batch';
-import type { TrainJob } from './job';
 import type { TimedJob } from './timeline';
 import type { ProgressMeter } from './progress';
 import { draw } from './random';

@@ -11,7 +11,9 @@ export const tuneCommand: Command = {
   usage: 'tune CONFIG.yaml [--write]',
   help: 'tries how a run is best divided to fit into memory; --write puts it into the file',
   async run(args) {
-    const { values, positionals, home, device, devices } = readArguments(args, { write: { type: 'boolean' } });
+    const { values, positionals, home, device, devices } = readArguments(args, {
+      write: { type: 'boolean' },
+    });
     refuseMore(positionals, 1, tuneCommand.usage);
     const file = needed(positionals[0], 'CONFIG.yaml', tuneCommand.usage);
     const config = await readConfig(file);
