@@ -7,13 +7,8 @@ import { EngineError, type Device, type DeviceInfo, type EngineOptions } from '.
 /** On the CPU: enough to try anything out. */
 const CPU_PROCESSES = 8;
 
-/**
- * NCCL's own switches for several ranks on one GPU, to prove the way where there is but one: as it stands, or as if
- * each were another machine's.
- */
-const shareOne = (device: Device): boolean =>
-  device === 'cuda' &&
-  (process.env['NCCL_MULTI_RANK_GPU_ENABLE'] === '1' || process.env['NCCL_HOSTID'] !== undefined);
+/** To prove the way where there is but one GPU: for NCCL each rank is then on a machine of its own. */
+const shareOne = (device: Device): boolean => device === 'cuda' && process.env['NCCL_HOSTID'] !== undefined;
 
 /** What people know a device by. */
 export const unitName = (device: Device, index: number): string =>
