@@ -1,7 +1,14 @@
 import { ROWS_AT_ONCE, type ModelInfo } from '../../../native/face';
 import type { CommonParams, Needs } from '../../../shared/algorithms';
 import type { Estimate } from '../../../shared/contract/runs';
-import { largestMicroBatch, mostOnOne, updateBytes, type MicroBatch, type Rates } from '../train';
+import {
+  largestMicroBatch,
+  mostOnOne,
+  STATE_BYTES,
+  updateBytes,
+  type MicroBatch,
+  type Rates,
+} from '../train';
 
 /** Time goes by the mean; memory by the longest, for rows that are forwarded together are padded to it. */
 export interface Lengths {
@@ -35,15 +42,6 @@ export interface RunShape {
   /** How many share the work. */
   devices: number;
 }
-
-/** Bytes that an optimiser remembers of each number (native/src/train/rules/rule.h). */
-const STATE_BYTES: Record<CommonParams['optimizer'], number> = {
-  adamw: 8,
-  'adamw-8bit': 2,
-  adam: 8,
-  adafactor: 0,
-  muon: 4,
-};
 
 export interface Costs extends Pick<
   Estimate,

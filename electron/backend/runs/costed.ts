@@ -8,6 +8,7 @@ import { checkConfig, type Checked } from './check-config';
 import { costsOf, type Costs, type Lengths } from './cost-model';
 import { measureRun, problemAt, type Measure } from './measure';
 import { withOpened, type Opened } from './opened';
+import { chooseMicroTokens } from './prepare';
 import type { RunsOptions } from './options';
 import type { OtherRuns } from './other-runs';
 
@@ -86,7 +87,7 @@ const adapterKey = ({ loraTargets, loraRanks, loraAlphas }: CommonParams) =>
 async function measureOnce(
   config: RunConfig,
   checked: Checked,
-  { prepared, engine, model, microTokens }: Opened,
+  { prepared, engine, model }: Opened,
   { sources, engineHost }: RunsOptions,
   runs: BusyRuns,
   signal: AbortSignal,
@@ -126,6 +127,8 @@ async function measureOnce(
     };
   }
   if (!known.has(key)) {
+    // whatever this run has chosen: others, divided otherwise, go by the same measure
+    const microTokens = await chooseMicroTokens(engine, checked.model, params);
     const probing = measureRun(
       { engine, model, algorithm, params, needs, text: checked.model.text, data: prepared.data, microTokens },
       checked,

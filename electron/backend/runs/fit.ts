@@ -115,8 +115,11 @@ async function costOf(
   } catch (error) {
     const known = error instanceof AtelierError ? error : fromEngine(error);
     if (known?.code !== 'out_of_memory') throw error;
-    const first = known.message.slice(0, 1).toLowerCase() + known.message.slice(1);
-    return { message: `${known.message}.`, needs: first, hint: known.hint ?? '' };
+    return {
+      message: `It does not fit in any way: there is no room to measure it. ${known.message}.`,
+      needs: `it cannot even be measured (${known.message})`,
+      hint: waysOut(config.params, true),
+    };
   }
 }
 
@@ -124,20 +127,25 @@ function unfit(costed: Costed, least: number, available: number): Unfit {
   const { params } = costed.checked;
   const { memory } = costed.costsAt(LEAST);
   const held = memory.weights + memory.adapter + memory.optimizer + memory.others;
-  const ways = [
-    ...(params.method === 'full' ? ['an adapter instead of all parameters'] : []),
-    ...(params.method === 'full' && params.optimizer === 'adamw' ? ['AdamW with 8-bit states'] : []),
-    ...(params.method === 'lora' && params.baseWeights === 'stored' ? ['an 8-bit or 4-bit base'] : []),
-    ...(held < available ? ['shorter rows or answers'] : []),
-    'a smaller model',
-  ];
   return {
     message:
       `It does not fit in any way: one row at a time${params.recompute ? ' with layers recomputed' : ''} needs about ${gb(least)}` +
       ` (${gb(held)} of it for weights and what is trained), and the engine may use ${gb(available)}, of which a tenth is kept free.`,
     needs: `it needs about ${gb(least)}, and the engine may use ${gb(available)}`,
-    hint: `These take less: ${ways.join(', ')}.`,
+    hint: waysOut(params, held < available),
   };
+}
+
+/** What a person may change, which changes what is learnt. */
+function waysOut({ method, optimizer, baseWeights }: Record<string, unknown>, shorter: boolean): string {
+  const ways = [
+    ...(method === 'full' ? ['an adapter instead of all parameters'] : []),
+    ...(method === 'full' && optimizer === 'adamw' ? ['AdamW with 8-bit states'] : []),
+    ...(method !== 'full' && (baseWeights ?? 'stored') === 'stored' ? ['an 8-bit or 4-bit base'] : []),
+    ...(shorter ? ['shorter rows or answers'] : []),
+    'a smaller model',
+  ];
+  return `These take less: ${ways.join(', ')}.`;
 }
 
 function sizeReason(

@@ -174,7 +174,7 @@ export const microTokensOf = async (
 ): Promise<number> => microTokens ?? (await chooseMicroTokens(engine, model, params));
 
 /** Bounded by a share of the engine's memory. */
-async function chooseMicroTokens(
+export async function chooseMicroTokens(
   engine: Engine,
   { layers, hiddenSize, bytes }: Pick<UsableModel, 'layers' | 'hiddenSize' | 'bytes'>,
   { method, recompute }: Pick<CommonParams, 'method' | 'recompute'>,

@@ -14,6 +14,7 @@ export {
   type Weights,
 } from './job';
 export { mostOnOne } from './share';
+export { STATE_BYTES } from './optimizer-spec';
 export { train, type Outcome } from './loop';
 export { probe, type Rates } from './probe';
 export { probeUpdate } from './probe-update';

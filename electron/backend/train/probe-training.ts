@@ -3,7 +3,7 @@ import type { LossProgram } from '../../../shared/program';
 import { buildBatch, lossTokens, type TrainRow } from './batch';
 import { forwardOptions } from './learn';
 import { packedLines, type MicroBatch } from './micro-batch';
-import { optimizerSpec } from './optimizer-spec';
+import { optimizerSpec, STATE_BYTES } from './optimizer-spec';
 import type { ProbeRequest } from './probe-request';
 import { mostOnOne } from './share';
 import { slopesOf, type MeasuredBytes, type UpdateBytes } from './update-bytes';
@@ -22,16 +22,19 @@ const FIRST_TOKENS = 16;
 
 /**
  * Updates at rate 0 on rows that a step would train, of an adapter or (null) of the whole model: a quarter, half and
- * all of the micro-batch that the run would make, of 4,096 tokens at most.
+ * all of the micro-batch that the run would make, of 4,096 tokens at most. `before`: bytes in use before there was
+ * anything to train.
  */
 export async function trainSome(
   request: ProbeRequest,
   program: LossProgram,
   adapter: AdapterInfo | null,
   all: TrainRow[],
+  before: number,
   signal: AbortSignal,
 ): Promise<UpdateRates> {
   const { engine, needs } = request;
+  const held = before + heldBytes(request, adapter);
   const unit = unitOf(request);
   const some = trainable(all);
   const rows = packedLine(request) === null ? longestFirst(some, unit) : some;
@@ -39,7 +42,7 @@ export async function trainSome(
     const few = cut(rows.slice(0, unit), FIRST_TOKENS);
     await step(few);
     // of so few tokens, what is there at the peak is the optimiser's
-    const { bytes: move } = await step(few);
+    const move = Math.max(0, (await step(few)).peakBytes - held);
     const target = targetOf(request, rows, unit);
     const measures: (MeasuredBytes & { rows: TrainRow[] })[] = [];
     let secondsPerToken = Infinity;
@@ -54,9 +57,9 @@ export async function trainSome(
         const { activeBytes, memoryLimitBytes } = await engine.stats();
         if (activeBytes + 2 * last.bytes > memoryLimitBytes) break;
       }
-      const { result, gradientBytes } = await step(taken);
-      secondsPerToken = Math.min(secondsPerToken, result.seconds / result.tokens);
-      measures.push({ ...shape, bytes: gradientBytes, rows: taken });
+      const { seconds, tokens: forwarded, gradientPeakBytes } = await step(taken);
+      secondsPerToken = Math.min(secondsPerToken, seconds / forwarded);
+      measures.push({ ...shape, bytes: gradientPeakBytes - held, rows: taken });
     }
     const first = measures[0]!;
     const half = Math.ceil(first.length / 2);
@@ -65,7 +68,10 @@ export async function trainSome(
       needs.packs || first.length !== measures.at(-1)!.length || half < FIRST_TOKENS
         ? null
         : cut([...first.rows, ...first.rows], half);
-    const shorter = other && { ...shapeOf(other, request), bytes: (await step(other)).gradientBytes };
+    const shorter = other && {
+      ...shapeOf(other, request),
+      bytes: (await step(other)).gradientPeakBytes - held,
+    };
     const { rows: _, ...measured } = measures.at(-1)!;
     return { secondsPerToken, bytes: { measured, ...slopesOf(measures, shorter), move } };
   });
@@ -87,7 +93,7 @@ export async function timeUpdate(
     await step(cut(rows.slice(0, unitOf(request)), FIRST_TOKENS));
     let [secondsPerToken, most, seconds] = [Infinity, 0, 0];
     for (let k = 0; k < 3 && seconds < SLOW_STEP_SECONDS; k++) {
-      const { result } = await step(rows);
+      const result = await step(rows);
       seconds += result.seconds;
       secondsPerToken = Math.min(secondsPerToken, result.seconds / result.tokens);
       most = Math.max(most, result.peakBytes);
@@ -97,12 +103,18 @@ export async function timeUpdate(
   });
 }
 
-type Step = (rows: TrainRow[]) => Promise<{
-  result: StepResult;
-  /** Above the resident ones, in all and until the gradient stood. */
-  bytes: number;
-  gradientBytes: number;
-}>;
+/** What is trained, and what its optimiser remembers: the costs have these apart, and whatever else is there is activations. */
+function heldBytes({ model, params }: ProbeRequest, adapter: AdapterInfo | null): number {
+  if (adapter === null)
+    return model.parameters * (STATE_BYTES[params.optimizer] + (model.dtype === 'f32' ? 0 : 4));
+  return adapter.parameters * (4 + STATE_BYTES[optimizerOf(params, adapter)]);
+}
+
+/** Muon is for whole models alone. */
+const optimizerOf = ({ optimizer }: ProbeRequest['params'], adapter: AdapterInfo | null) =>
+  adapter && optimizer === 'muon' ? 'adamw' : optimizer;
+
+type Step = (rows: TrainRow[]) => Promise<StepResult>;
 
 /** Updates at rate 0: they move nothing. */
 async function withUpdates<T>(
@@ -112,15 +124,13 @@ async function withUpdates<T>(
   signal: AbortSignal,
   work: (step: Step) => Promise<T>,
 ): Promise<T> {
-  const kind = adapter && params.optimizer === 'muon' ? 'adamw' : params.optimizer;
   const optimizer = await engine.createOptimizer(
     adapter ? { kind: 'adapter', adapter: adapter.id } : { kind: 'full', model: model.id },
-    optimizerSpec({ ...params, optimizer: kind, weightDecay: 0 }),
+    optimizerSpec({ ...params, optimizer: optimizerOf(params, adapter), weightDecay: 0 }),
   );
   try {
-    return await work(async (rows) => {
-      const { activeBytes } = await engine.stats();
-      const result = await engine.step(
+    return await work((rows) =>
+      engine.step(
         {
           optimizer,
           ...buildBatch(withStandIns(rows, program), program, lossTokens(rows), params),
@@ -136,13 +146,8 @@ async function withUpdates<T>(
           ...forwardOptions(needs, 0),
         },
         { signal },
-      );
-      return {
-        result,
-        bytes: Math.max(0, result.peakBytes - activeBytes),
-        gradientBytes: Math.max(0, result.gradientPeakBytes - activeBytes),
-      };
-    });
+      ),
+    );
   } finally {
     await engine.freeOptimizer(optimizer);
   }

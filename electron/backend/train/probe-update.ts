@@ -22,20 +22,19 @@ export async function probeUpdate(
   longest: number,
   signal: AbortSignal,
 ): Promise<TriedUpdate> {
-  const { engine, params, needs, algorithm, data } = request;
+  const { params, needs, algorithm, data } = request;
   const programs = algorithm.losses(params);
   const all =
     data.kind === 'rollouts'
       ? (await judgedRows(request, standIns(request, longest))).rows
       : datasetRows(data);
   const rows = firstOf(request, all);
-  const before = (await engine.stats()).activeBytes;
   const policy =
     params.method === 'full'
       ? null
       : adapterSpec(params, { stream: 'lora', scalarHead: needs.scalarHead ?? false }, 0);
   const tried = (spec: typeof policy, program: typeof programs.policy) =>
-    withAdapter(request, spec, async (adapter) => {
+    withAdapter(request, spec, async (adapter, before) => {
       const timed = await timeUpdate(request, program, adapter?.info ?? null, rows, signal);
       const { secondsPerToken, peakBytes, activeBytes } = timed;
       return { secondsPerToken, bytes: peakBytes - before, held: activeBytes - before };

@@ -34,7 +34,7 @@ export async function probe(request: ProbeRequest, signal: AbortSignal): Promise
   const policy = full
     ? null
     : adapterSpec(params, { stream: 'lora', scalarHead: needs.scalarHead ?? false }, 0);
-  const trained = await withAdapter(request, policy, async (adapter) => {
+  const trained = await withAdapter(request, policy, async (adapter, before) => {
     const weights = { model: model.id, adapter: adapter?.info.id ?? null };
     const prompts = askedPrompts(request);
     const sampled = prompts.length === 0 ? null : await sample(request, weights, prompts, signal);
@@ -48,7 +48,7 @@ export async function probe(request: ProbeRequest, signal: AbortSignal): Promise
         ...(sampled?.rates ?? noSampling),
         trainedShare: judged.trainedShare,
         policy: {
-          ...(await trainSome(request, programs.policy, adapter?.info ?? null, judged.rows, signal)),
+          ...(await trainSome(request, programs.policy, adapter?.info ?? null, judged.rows, before, signal)),
           adapter: adapter?.numbers ?? null,
         },
         scoring: sampled && (await scoreSome(request, sampled.rows, signal)),
@@ -60,8 +60,8 @@ export async function probe(request: ProbeRequest, signal: AbortSignal): Promise
       ? await withAdapter(
           request,
           adapterSpec(params, { stream: 'critic', scalarHead: true }, 0),
-          async (adapter) => ({
-            ...(await trainSome(request, programs.critic!, adapter!.info, trained.rows, signal)),
+          async (adapter, before) => ({
+            ...(await trainSome(request, programs.critic!, adapter!.info, trained.rows, before, signal)),
             adapter: adapter!.numbers,
           }),
         )
@@ -69,19 +69,20 @@ export async function probe(request: ProbeRequest, signal: AbortSignal): Promise
   return { ...trained.rates, critic };
 }
 
-/** Works with a new adapter, or none, that is gone afterwards. */
+/** Works with a new adapter, or none, that is gone afterwards. `before`: bytes that were in use without it. */
 export async function withAdapter<T>(
   { engine, model }: ProbeRequest,
   spec: LoraSpec | null,
-  work: (adapter: { info: AdapterInfo; numbers: AdapterNumbers } | null) => Promise<T>,
+  work: (adapter: { info: AdapterInfo; numbers: AdapterNumbers } | null, before: number) => Promise<T>,
 ): Promise<T> {
-  if (spec === null) return work(null);
+  const before = (await engine.stats()).activeBytes;
+  if (spec === null) return work(null, before);
   const larger = await engine.createAdapter(model.id, { ...spec, rank: spec.rank + 1 });
   await engine.unloadAdapter(larger.id);
   const info = await engine.createAdapter(model.id, spec);
   const perRank = larger.parameters - info.parameters;
   try {
-    return await work({ info, numbers: { perRank, fixed: info.parameters - perRank * spec.rank } });
+    return await work({ info, numbers: { perRank, fixed: info.parameters - perRank * spec.rank } }, before);
   } finally {
     await engine.unloadAdapter(info.id);
   }
