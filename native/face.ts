@@ -165,7 +165,7 @@ export interface Engine {
   readonly devices: number;
   /** At once, beside a running job. */
   stats(): Promise<EngineStats>;
-  /** Releases the buffer cache (between roles). */
+  /** Waits for what is under way, then releases the buffer cache (between roles). */
   clearCache(): Promise<void>;
   resetPeak(): Promise<void>;
 

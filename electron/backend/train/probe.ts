@@ -75,6 +75,7 @@ export async function withAdapter<T>(
   spec: LoraSpec | null,
   work: (adapter: { info: AdapterInfo; numbers: AdapterNumbers } | null, before: number) => Promise<T>,
 ): Promise<T> {
+  await engine.clearCache();
   const before = (await engine.stats()).activeBytes;
   if (spec === null) return work(null, before);
   const larger = await engine.createAdapter(model.id, { ...spec, rank: spec.rank + 1 });

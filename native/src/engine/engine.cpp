@@ -116,6 +116,8 @@ EngineStats Engine::stats() const {
 }
 
 void Engine::clear_cache() {
+  // What is under way holds its buffers until it is done.
+  mx::synchronize();
   mx::clear_cache();
 }
 
