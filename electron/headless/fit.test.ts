@@ -88,7 +88,7 @@ it('layers are recomputed where a row alone does not fit, and it is said why', a
   const limit = between(needs.recomputed, needs.row);
   await within(limit, async (local) => {
     const { fit, reasons } = await local.client.runs.fit(config);
-    expect(fit.recompute, JSON.stringify([needs, limit, fit, reasons])).toBe(true);
+    expect(fit.recompute).toBe(true);
     expect(reasons[1]).toMatch(/recomputed.*without that/);
     expect(await peakOf(local, withFit({ params: {}, ...config }, fit))).toBeLessThanOrEqual(limit);
   });
