@@ -183,3 +183,11 @@ it('devices share the answers of whole prompts and the rows, and each holds the 
   const row = (devices: number) => costs('sft', { batchSize: 1 }, 0, {}, {}, { devices }).memory.activations;
   expect(row(2)).toBe(row(1));
 });
+
+it('rows that only some steps train count in memory as in the largest of forty steps, in time as they are', () => {
+  const of = (trainedShare: number) =>
+    costs('grpo', { prompts: 4, groupSize: 4, maxNewTokens: 64 }, 0, { trainedShare });
+  // 8 and twice a deviation of 2, of 16
+  expect(of(1).memory.total - of(0.5).memory.total).toBeCloseTo(4 * 120 * 1000, 6);
+  expect(of(1).secondsPerStep - of(0.5).secondsPerStep).toBeCloseTo(8 * 110 * 0.003, 9);
+});

@@ -51,6 +51,13 @@ export interface Costs extends Pick<
   leastBytes: number;
 }
 
+/**
+ * Of so many rows, of which a share is trained, those that are in a step in forty: memory goes by a run's largest step.
+ * Which answers are cut off, say, differs from step to step.
+ */
+const mostOf = (rows: number, share: number) =>
+  Math.min(rows, rows * share + 2 * Math.sqrt(rows * share * (1 - share)));
+
 /** Time, memory and disk of a run from the model's measured rates. Pure arithmetic: moves with every field. */
 export function costsOf(
   model: Pick<ModelInfo, 'weightBytes' | 'parameters' | 'dtype'>,
@@ -129,7 +136,7 @@ export function costsOf(
     answers < rows ? Math.min(shape.row.longest, most) : 0,
   );
   const unit = needs.data === 'pairs' ? 2 : 1;
-  const lines = Math.max(unit, Math.round(trainRows / needs.minibatches));
+  const lines = Math.max(unit, Math.round(mostOf(rows / needs.minibatches, rates.trainedShare)));
   const all = shape.packed ?? { lines, length: padded };
   // a row is not divided
   const onOne = unit * mostOnOne(all.lines / unit, shape.devices);
