@@ -89,7 +89,7 @@ export interface RankOptions extends EngineOptions {
   /** Starts a process that calls `serveRank` (index.ts). */
   spawn: () => Promise<RankProcess>;
   /** A device's process has ended, and with it the engine: every call rejects with this. */
-  onEnd: (error: EngineError) => void;
+  onEnd: (error: EngineError, gone: Promise<void>) => void;
 }
 
 export interface EngineStats {

@@ -9,13 +9,20 @@ import { arrangeMeeting, checkDevices, memoryOfEach, unitName } from './meeting'
 import type { RankVerb } from './process';
 import { Rank } from './rank';
 
-/** An engine that takes longer to let go is ended. */
+/** An engine that takes longer to let go, or to give up what another could not do, is ended. */
 const PATIENCE_MS = 10_000;
 
 const CLOSED = new EngineError('not_found', 'the engine is closed');
 
 /** What happens to one device and not to another. */
 const OF_ONE_DEVICE = new Set<EngineErrorCode>(['out_of_memory', 'internal']);
+
+const unlike = ({ code, message, hint }: EngineError) =>
+  new EngineError(
+    code,
+    `The devices are no longer alike, for one could not do what the others did: ${message}`,
+    hint,
+  );
 
 /** The ranks of an engine: what they are asked, and the end of all where one has come to its end. */
 export class RankGroup {
@@ -24,8 +31,10 @@ export class RankGroup {
   /** Somebody has it: its end is told. */
   #open = false;
   #end: EngineError | null = null;
+  /** Resolves when no process is left. */
+  #gone: Promise<void> = Promise.resolve();
 
-  private constructor(private readonly onEnd: (error: EngineError) => void) {}
+  private constructor(private readonly onEnd: RankOptions['onEnd']) {}
 
   /** @throws EngineError where a device is not there, or one of them does not start */
   static async start(
@@ -42,11 +51,16 @@ export class RankGroup {
         group.#ranks.push(new Rank(unitName(options.device, device), process, (how) => group.#lost(how)));
       }
       if (group.#end) throw group.#end;
-      const started = await Promise.allSettled(
-        group.#ranks.map((rank, k) => rank.start({ options, backend, environment: environments[k]! })),
+      // the others wait for one that does not come
+      await Promise.all(
+        group.#ranks.map(async (rank, k) => {
+          try {
+            await rank.start({ options, backend, environment: environments[k]! });
+          } catch (error) {
+            throw group.#named(error as EngineError, rank);
+          }
+        }),
       );
-      const [error] = group.#errors(started);
-      if (error) throw error;
       group.#open = true;
       return group;
     } catch (error) {
@@ -64,18 +78,17 @@ export class RankGroup {
 
   /** All ranks do the same and are alike afterwards. Their results; where one fails alone, that is the end of all. */
   async all(verb: RankVerb, args: unknown[], signal?: AbortSignal): Promise<unknown[]> {
-    const settled = await this.#ask(verb, () => args, signal);
+    const settled = await this.#ask(
+      verb,
+      () => args,
+      signal,
+      undefined,
+      (calls) => this.#follow(calls),
+    );
     const errors = this.#errors(settled);
     const [error] = errors;
     if (!error) return this.#results(settled);
-    if (errors.length < this.size)
-      this.#finish(
-        new EngineError(
-          error.code,
-          `The devices are no longer alike, for one could not do what the others did: ${error.message}`,
-          error.hint,
-        ),
-      );
+    if (errors.length < this.size) this.#finish(unlike(error));
     // what they meet through may be broken
     else if (error.code === 'internal' && this.size > 1) this.#finish(error);
     throw this.#end !== null && this.#end !== CLOSED ? this.#end : error;
@@ -98,7 +111,7 @@ export class RankGroup {
   }
 
   async close(): Promise<void> {
-    if (!this.#open) return;
+    if (!this.#open) return this.#gone;
     this.#open = false;
     const closed = Promise.allSettled(this.#ranks.map((rank) => rank.call(++this.#jobs, 'close', [])));
     let late: NodeJS.Timeout | undefined;
@@ -109,11 +122,31 @@ export class RankGroup {
     await this.#killAll();
   }
 
+  /** Where one cannot do what all do together, the others may wait for it in the middle: not for ever. */
+  #follow(calls: readonly Promise<unknown>[]): void {
+    let left = calls.length;
+    let patience: NodeJS.Timeout | undefined;
+    const settled = () => {
+      if (--left === 0) clearTimeout(patience);
+    };
+    calls.forEach((call, k) => {
+      call.then(settled, (error: EngineError) => {
+        settled();
+        if (left > 0 && error.code !== 'cancelled')
+          patience ??= setTimeout(
+            () => this.#finish(unlike(this.#named(error, this.#ranks[k]!))),
+            PATIENCE_MS,
+          );
+      });
+    });
+  }
+
   async #ask(
     verb: RankVerb,
     args: (rank: number) => unknown[] | null,
     signal?: AbortSignal,
     onProgress?: (rank: number, p: GenerateProgress) => void,
+    asked?: (calls: readonly Promise<unknown>[]) => void,
   ): Promise<PromiseSettledResult<unknown>[]> {
     if (this.#end) throw this.#end;
     if (!this.#open) throw CLOSED;
@@ -124,13 +157,13 @@ export class RankGroup {
     };
     signal?.addEventListener('abort', cancel, { once: true });
     try {
-      return await Promise.allSettled(
-        this.#ranks.map(async (rank, k) => {
-          const own = args(k);
-          if (own === null) return null;
-          return rank.call(job, verb, own, onProgress && ((p) => onProgress(k, p)));
-        }),
-      );
+      const calls = this.#ranks.map(async (rank, k) => {
+        const own = args(k);
+        if (own === null) return null;
+        return rank.call(job, verb, own, onProgress && ((p) => onProgress(k, p)));
+      });
+      asked?.(calls);
+      return await Promise.allSettled(calls);
     } finally {
       signal?.removeEventListener('abort', cancel);
     }
@@ -148,11 +181,13 @@ export class RankGroup {
       one.status === 'rejected' ? [{ error: one.reason as EngineError, rank: this.#ranks[k]! }] : [],
     );
     errors.sort((a, b) => Number(a.error.code === 'cancelled') - Number(b.error.code === 'cancelled'));
-    return errors.map(({ error, rank }) =>
-      OF_ONE_DEVICE.has(error.code) && error !== this.#end && this.size > 1
-        ? new EngineError(error.code, `${rank.name}: ${error.message}`, error.hint)
-        : error,
-    );
+    return errors.map(({ error, rank }) => this.#named(error, rank));
+  }
+
+  #named(error: EngineError, rank: Rank): EngineError {
+    return OF_ONE_DEVICE.has(error.code) && error !== this.#end && this.size > 1
+      ? new EngineError(error.code, `${rank.name}: ${error.message}`, error.hint)
+      : error;
   }
 
   #lost(how: string): void {
@@ -164,8 +199,8 @@ export class RankGroup {
     if (this.#end) return;
     this.#end = error;
     for (const rank of this.#ranks) rank.rejectAll(error);
-    void this.#killAll();
-    if (this.#open) this.onEnd(error);
+    this.#gone = this.#killAll();
+    if (this.#open) this.onEnd(error, this.#gone);
     this.#open = false;
   }
 

@@ -56,7 +56,7 @@ export interface Costs extends Pick<
  * Which answers are cut off, say, differs from step to step.
  */
 const mostOf = (rows: number, share: number) =>
-  Math.min(rows, rows * share + 2 * Math.sqrt(rows * share * (1 - share)));
+  Math.min(rows, rows * share + 2 * Math.sqrt(rows * share * Math.max(0, 1 - share)));
 
 /** Time, memory and disk of a run from the model's measured rates. Pure arithmetic: moves with every field. */
 export function costsOf(

@@ -101,7 +101,8 @@ export class EngineHost {
       ...options,
       devices,
       spawn: () => several.spawn('rank'),
-      onEnd: (error) => {
+      onEnd: (error, gone) => {
+        this.#closing = gone;
         // what it held went with it; the next call makes another
         this.#state = { state: 'failed', error };
         this.#engine = null;

@@ -42,6 +42,7 @@ export async function train(job: TrainJob): Promise<Outcome> {
   try {
     return await training.run();
   } finally {
+    training.keepRow();
     await closePolicy(job, training.policy).catch(() => undefined);
   }
 }
@@ -342,6 +343,17 @@ class Training {
     if (stop) {
       const { code, message, hint } = stop.event;
       throw new AtelierError('invalid_data', message, hint, { event: code });
+    }
+  }
+
+  /** At the end, whatever it was: the row of a step that was learnt. What ended the run is told, not this. */
+  keepRow(): void {
+    const learnt = this.#unwritten;
+    this.#unwritten = null;
+    try {
+      if (learnt) this.job.store.addStep(learnt.row);
+    } catch {
+      // the disk is full, say
     }
   }
 

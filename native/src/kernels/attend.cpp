@@ -274,7 +274,7 @@ DecodedHeads decode_attend_cpu(
               v,
               z.E,
               z.E,
-              spec.start.empty() ? seen : std::max(seen, int{spec.start[b]}),
+              spec.start.empty() ? seen : std::clamp(int{spec.start[b]}, seen, S - 1),
               S,
               z.E,
               static_cast<float>(spec.scale),

@@ -39,6 +39,9 @@ void gemm(int m, int n, int k, int depth, Strided a, Strided b, float* c, int64_
 }
 
 void gemm_divided(int m, int n, int k, int depth, Strided a, Strided b, float* c) {
+  if (m == 0 || n == 0) {
+    return;
+  }
   // So many rows of a stay in the second cache while all of b goes by; b is packed again for each of them.
   constexpr int64_t most_rows = 256;
   constexpr int64_t work = 1'000'000;  // multiply-adds that are worth a thread

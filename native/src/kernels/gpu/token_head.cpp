@@ -42,7 +42,7 @@ const char* source = R"(
     top = block_max(most, room);
     total = block_sum(sum, room);
     along = block_sum(weighted, room);
-    if (!(top > 40)) break;
+    if (!(top > MOST)) break;
     from += top;
   }
   if (threadIdx.x == 0) {
@@ -69,13 +69,20 @@ token_head_gpu(const mx::array& logits, const mx::array& targets, std::optional<
       "token_head", {"l", "y"}, {"logp", "lse", "entropy", "p", "scale"}, source);
   const mx::Dtype type = p_type.value_or(mx::float32);
   const int C = logits.shape(0), V = logits.shape(1);
+  // p and its sums may be so many powers of e: f16 ends at 11.
+  const int most = type == mx::float16 ? 10 : 40;
   const Arrays made = kernel(
       {logits, targets},
       {{{C}, {C}, {C}, p_type ? mx::Shape{C, V} : mx::Shape{1, 1}, {C}},
        {mx::float32, mx::float32, mx::float32, type, mx::float32},
        {C, 1, 1},
        threads,
-       {{"V", V}, {"W", 4}, {"THREADS", threads}, {"WITH_P", p_type.has_value()}, {"AHEAD", 4}}});
+       {{"V", V},
+        {"W", 4},
+        {"THREADS", threads},
+        {"WITH_P", p_type.has_value()},
+        {"AHEAD", 4},
+        {"MOST", most}}});
   TokenHead head{made[0], made[1], made[2], std::nullopt, std::nullopt};
   if (p_type) {
     head.p = made[3];

@@ -86,7 +86,6 @@ ATELIER_INLINE void backward_rows(const float* x, const float* g, float* dx, int
   }
 }
 
-// Clones are of plain functions.
 inline void forward(bool gelu, const float* x, float* y, int rows, int F) {
   gelu ? forward_rows<GeluTanh>(x, y, rows, F) : forward_rows<Silu>(x, y, rows, F);
 }
