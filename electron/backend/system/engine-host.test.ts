@@ -65,7 +65,7 @@ function hostOf(chosen: { devices: number[] | null }) {
   return {
     host,
     made,
-    end: (message: string) => ranks!.onEnd(new EngineError('internal', message)),
+    end: (message: string) => ranks!.onEnd(new EngineError('internal', message), Promise.resolve()),
     busy: (count: number) => (jobs = count),
   };
 }
